@@ -1,0 +1,5 @@
+"""Texts of the area "reading": id -> (English, Chinese)."""
+
+from __future__ import annotations
+
+TEXTS: dict[str, tuple[str, str]] = {}
