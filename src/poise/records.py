@@ -66,17 +66,17 @@ class Calm:
 
     Args:
         level: (n,) expected value at that row, NaN while there is too little past.
-        scale: (n,) robust standard deviation around the level (on the log axis if `log`).
+        scale: (n,) robust standard deviation around the level (on the log axis where `log`).
         z: (n,) (value - level) / scale on that axis, NaN where level or value is not finite.
         accepted: (n,) whether the value was let into the baseline.
-        log: whether level and scale live on the log axis (`level` is given back on the value's own axis).
+        log: (n,) whether scale and z live on the log axis; `level` is always on the value's own axis.
     """
 
     level: Floats
     scale: Floats
     z: Floats
     accepted: Bools
-    log: bool
+    log: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Finding:
         onset: step at which it began, in hindsight of at most the detector's own delay.
         step: step at which this was known. Never before `onset`, never from later data.
         severity: `info` (benign or healed), `warning`, `critical` (the run is failing or lost).
-        reach: steps within which another finding is the same incident (about 16 rows of the column).
+        reach: steps within which another finding is the same incident; left at 0 the Watch fills in about 16 rows of the column.
         chronic: a condition without a moment (always flat, always overfitting): an incident of its own.
         value, expected: what was measured and what calm past predicts, for plots and evidence.
         strength: -log10 of its p-value where there is one, else 0.
