@@ -12,4 +12,32 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{signal} 从第 {step} 步起恰为 0，而梯度范数不是有限值：训练器的过滤器掩盖了 NaN",
     ),
     "detectors.non-finite.healed": ("{signal} was not finite in {rows} rows from step {step} on and is finite again", "{signal} 从第 {step} 步起有 {rows} 行不是有限值，现已恢复"),
+    "detectors.loss-spike.opened": (
+        "{signal} jumps to {value:.4g} where {level:.4g} was expected (z = {z:.1f})",
+        "{signal} 跃升至 {value:.4g}，预期为 {level:.4g}（z = {z:.1f}）",
+    ),
+    "detectors.loss-spike.stays": (
+        "{signal} jumped to {value:.4g} from {level:.4g} and is still {percent:.3g} % above after {rows} rows",
+        "{signal} 从 {level:.4g} 跃升至 {value:.4g}，{rows} 行后仍高出 {percent:.3g} %",
+    ),
+    "detectors.loss-spike.healed": (
+        "{signal} peaked at {peak:.4g} where {level:.4g} was expected and is back on its trend after {rows} rows",
+        "{signal} 峰值 {peak:.4g}（预期 {level:.4g}），{rows} 行后回到原趋势",
+    ),
+    "detectors.loss-spike.lasting": (
+        "{signal} jumped from {level:.4g} (peak {peak:.4g}) and did not fully recover: still {percent:.3g} % above after {rows} rows",
+        "{signal} 从 {level:.4g} 跃升（峰值 {peak:.4g}）且未完全恢复：{rows} 行后仍高出 {percent:.3g} %",
+    ),
+    "detectors.divergence.opened": (
+        "{signal} rises to {value:.4g}, above the best level it had ({best:.4g})",
+        "{signal} 升至 {value:.4g}，高于其曾达到的最佳水平（{best:.4g}）",
+    ),
+    "detectors.divergence.lost": (
+        "{signal} stands at {value:.4g} against {best:.4g} at its best and does not come back",
+        "{signal} 停在 {value:.4g}，最佳时为 {best:.4g}，没有恢复",
+    ),
+    "detectors.divergence.healed": (
+        "{signal} rose to {peak:.4g} against {best:.4g} at its best and came back after {rows} rows",
+        "{signal} 升至 {peak:.4g}（最佳 {best:.4g}），{rows} 行后恢复",
+    ),
 }
