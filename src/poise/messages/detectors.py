@@ -40,4 +40,31 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{signal} rose to {peak:.4g} against {best:.4g} at its best and came back after {rows} rows",
         "{signal} 升至 {peak:.4g}（最佳 {best:.4g}），{rows} 行后恢复",
     ),
+    "detectors.not-learning.zero-rate": (
+        "the learning rate is exactly 0 from step {step} on, and {signal} does not fall",
+        "学习率从第 {step} 步起恰为 0，{signal} 不再下降",
+    ),
+    "detectors.not-learning.uniform": (
+        "{signal} stands at {value:.4g} = ln {classes} with hardly any noise: the output does not depend on the input",
+        "{signal} 停在 {value:.4g} = ln {classes}，几乎没有噪声：输出与输入无关",
+    ),
+    "detectors.not-learning.untrained": (
+        "{signal} stands at {value:.4g} nats, an untrained model's level (it began at {start:.4g}, {rows} rows)",
+        "{signal} 停在 {value:.4g} 纳特，即未训练模型的水平（起始 {start:.4g}，共 {rows} 行）",
+    ),
+    "detectors.not-learning.absurd": (
+        "{signal} stands at {value:.4g} nats, above the logarithm of any vocabulary, and does not fall",
+        "{signal} 停在 {value:.4g} 纳特，高于任何词表的对数，且不下降",
+    ),
+    "detectors.bad-start.opened": (
+        "{signal} begins at {value:.4g}, worse than a uniform guess over any vocabulary (it would take {vocabulary:.2g} words)",
+        "{signal} 起始为 {value:.4g}，比任何词表上的均匀猜测都差（相当于 {vocabulary:.2g} 个词）",
+    ),
+    "detectors.bad-start.stays": ("{signal} began at {value:.4g} and is still at {now:.4g}", "{signal} 起始为 {value:.4g}，目前仍为 {now:.4g}"),
+    "detectors.bad-start.healed": ("{signal} began at {value:.4g} and fell to half of it", "{signal} 起始为 {value:.4g}，已降至其一半"),
+    "detectors.oscillation.opened": (
+        "{signal} swings {width:.3g} times wider than its calm noise, on both sides of its level",
+        "{signal} 在其水平上下摆动，幅度为平静噪声的 {width:.3g} 倍",
+    ),
+    "detectors.oscillation.healed": ("{signal} swung {width:.3g} times wider than its calm noise, and is calm again", "{signal} 曾以平静噪声 {width:.3g} 倍的幅度摆动，现已平静"),
 }
