@@ -8,6 +8,7 @@ from poise.causes.base import Case
 from poise.causes.clues import (
     EARLY,
     LATE,
+    LOSS_RISES,
     Weigh,
     burst,
     concerns,
@@ -124,11 +125,18 @@ def data_order(case: Case) -> Hypothesis | None:
 def _calm_run(weigh: Weigh) -> None:
     case, where = weigh.case, position(weigh.case)
     onset = case.incident.onset_step
-    weigh.fact(where is not None and where > LATE, 0.25, "late", share=100 * (where or 0), step=onset)
+    weigh.fact(
+        where is not None and where > LATE and _calm_till(case), 0.25, "late", share=100 * (where or 0), step=onset
+    )
     _calm_rate(weigh, 0.1)
     moved, gradient = first_rise(case, loss_of(case) or "loss"), first_rise(case, "grad_norm")
     calm = gradient is None or (moved is not None and gradient >= moved)
     weigh.fact(case.has("grad_norm") and moved is not None and calm, 0.1, "gradient-calm-before", step=onset)
+
+
+def _calm_till(case: Case) -> bool:
+    """Whether at most two incidents of the loss came before: a run that was rough all along is no calm run."""
+    return sum(i.onset_step < case.incident.onset_step and i.kind in LOSS_RISES for i in case.others) <= 2
 
 
 def _calm_rate(weigh: Weigh, weight: float) -> None:
