@@ -35,9 +35,13 @@ class BadStart:
     `info` at once, since some pretrained models start so and fall quickly (mT5 starts near 25 nats); a warning if half of it is
     not gone by row 20; healed when it is.
 
+    Args:
+        entropy: whether the loss is known to be a cross-entropy in nats; then no start is too high to judge.
+
     Blind to: losses that are no cross-entropy in nats, a start only slightly too high. Delay: 3 rows; 20 for a warning.
     """
 
+    entropy: bool = False
     total: Total = field(default_factory=Total)
     tracks: dict[str, _Track] = field(default_factory=dict)
     kinds: ClassVar[tuple[str, ...]] = ("bad-start",)
@@ -66,7 +70,7 @@ class BadStart:
         if not track.open:
             begin = max(0, FIRST - track.rows)
             track.head = np.concatenate([track.head, loss.values[:begin]])
-            if len(track.head) < FIRST or not LIMIT < median(track.head) < NO_ENTROPY:
+            if len(track.head) < FIRST or not LIMIT < median(track.head) < (np.inf if self.entropy else NO_ENTROPY):
                 return found
             track.open = True
             found.append(self._say(track, loss, begin - 1, "info", "open", "opened"))

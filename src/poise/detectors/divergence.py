@@ -9,14 +9,16 @@ import numpy as np
 
 from poise.detectors.base import Example
 from poise.detectors.examples import falling_loss, frame, steps
-from poise.detectors.losses import Loss, Total, rise
-from poise.records import Bools, Column, Finding, Floats, Frame, Ints, Message, Severity, State, Verdict
+from poise.detectors.losses import Held, Loss, Total, rise
+from poise.records import Bools, Finding, Floats, Frame, Ints, Message, Severity, State, Verdict
 from poise.stats.rolling import RollingMedian
+from poise.stats.wander import Wander
 
 WINDOW = 9  # rows of the smoothed loss
 CONFIRM = 3  # rows in a row
-SHARE = 0.05  # least lasting rise, of the level
+SHARE = 0.08  # least lasting rise, of the level
 NOISES = 4.0  # least lasting rise, in standard deviations of single rows (= 9 of the smoothed loss)
+WANDERS = 5.0  # least lasting rise, in changes of the smoothed loss over 32 rows
 LR_ALLOWANCE = 0.3  # a restart of the learning rate lifts a healthy loss; up to this it is expected
 LR_RATIO = 1.5
 LOST = 0.3  # log rise (35 %) at which a lasting rise is critical
@@ -65,6 +67,8 @@ class _Track:
     former: float = 0.0
     limit: float = 0.0
     sigma: float = 0.0
+    sigma_sum: float = 0.0
+    wander: Wander = field(default_factory=Wander)
     peak: float = 0.0
     rows_open: int = 0
     rows_before: int = 0
@@ -73,7 +77,7 @@ class _Track:
 
 @dataclass(slots=True)
 class Divergence:
-    """The smoothed loss (median of 9 rows) stands above the best it ever had, by more than 5 % and more than 4 sigma of the rows.
+    """The smoothed loss (median of 9 rows) stands above the best it ever had, by more than 8 % and more than 4 sigma of the rows.
 
     Sudden and slow rises alike, since the reference is the best of the whole run and not the recent past. Critical once
     16 rows are lost and the rise is above 35 %, or half of what the run had learnt is gone. It heals when the smoothed loss is
@@ -87,7 +91,7 @@ class Divergence:
     noises: float = NOISES
     total: Total = field(default_factory=Total)
     tracks: dict[str, _Track] = field(default_factory=dict)
-    rate: float = float("nan")
+    rate: Held = field(default_factory=Held)
     kinds: ClassVar[tuple[str, ...]] = ("divergence",)
     fires_on: ClassVar[tuple[Example, ...]] = (
         Example("a loss that jumps to three times its level and stays", lambda: _risen(600, 3.0, 1), "divergence", 600, 2),
@@ -102,41 +106,44 @@ class Divergence:
 
     def update(self, frame: Frame) -> Verdict:
         found: list[Finding] = []
+        rates = frame.columns.get("learning_rate")
         for loss in self.total.judged(frame):
             if len(loss):
                 track = self.tracks.setdefault(loss.name, _Track())
-                found += self._judge(track, loss, self._rates(loss, frame.columns.get("learning_rate")))
-        if (rates := frame.columns.get("learning_rate")) is not None and len(rates):
-            self.rate = float(rates.values[-1])
+                found += self._judge(track, loss, self.rate.at(loss.steps, rates))
+        self.rate.keep(rates)
         return Verdict(tuple(found))
-
-    def _rates(self, loss: Loss, rates: Column | None) -> Floats:
-        """The learning rate last heard of at each row of the loss."""
-        if rates is None or not len(rates):
-            return np.full(len(loss), self.rate)
-        where = np.searchsorted(rates.steps, loss.steps, side="right")
-        return np.concatenate([[self.rate], rates.values])[where]
 
     def _judge(self, track: _Track, loss: Loss, rates: Floats) -> list[Finding]:
         found: list[Finding] = []
         medians = track.medians.update(loss.values)
+        noise = self._noise(track, loss, medians)
         if not track.rows:
             track.start, track.next_step = float(loss.values[0]), int(loss.steps[0])
         row = 0
         while row < len(loss):
-            row, finding = (self._follow if track.open else self._search)(track, loss, medians, rates, row)
+            row, finding = (self._follow if track.open else self._search)(track, loss, medians, noise, rates, row)
             found += finding
         return found
 
-    def _search(self, track: _Track, loss: Loss, medians: Floats, rates: Floats, row: int) -> tuple[int, list[Finding]]:
+    def _noise(self, track: _Track, loss: Loss, medians: Floats) -> Floats:
+        """The least rise that noise does not explain: of rows, by the larger of now and so far, and of the smoothed loss itself."""
+        total = np.cumsum(np.concatenate([[track.sigma_sum], loss.sigma]))  # sequential, so that no cut changes a bit
+        sofar = total[1:] / (track.rows + np.arange(1, len(loss) + 1))
+        track.sigma_sum = float(total[-1])
+        size = np.maximum(np.abs(medians), 1e-300)
+        slow = track.wander.update(np.sign(medians) * np.log(size))
+        return np.maximum(self.noises * np.clip(sofar, loss.sigma, 2 * loss.sigma), WANDERS * slow)
+
+    def _search(self, track: _Track, loss: Loss, medians: Floats, noise: Floats, rates: Floats, row: int) -> tuple[int, list[Finding]]:
         """Look for the row at which a rise is confirmed."""
         part = slice(row, len(loss))
-        smooth, raw, sigma = medians[part], loss.values[part], loss.sigma[part]
+        smooth, raw = medians[part], loss.values[part]
         best = np.minimum.accumulate(np.concatenate([[track.best], smooth]))
         at_best = self._rate_at_best(track, smooth, best, rates[part])
         with np.errstate(invalid="ignore"):
             restarted = rates[part] > LR_RATIO * at_best[:-1]
-        limit = np.maximum(self.share, self.noises * sigma) + np.where(restarted, LR_ALLOWANCE, 0.0)
+        limit = np.maximum(self.share, noise[part]) + np.where(restarted, LR_ALLOWANCE, 0.0)
         size = np.maximum(np.abs(best[:-1]), abs(track.start - best[:-1]))
         high = _finite(rise(smooth, best[:-1], size)) > limit
         near = _finite(rise(raw, best[:-1], size)) <= limit / 2
@@ -172,7 +179,7 @@ class Divergence:
         track.peak = smooth
         return self._say(track, loss, row, "warning", "open", "opened", smooth)
 
-    def _follow(self, track: _Track, loss: Loss, medians: Floats, rates: Floats, row: int) -> tuple[int, list[Finding]]:
+    def _follow(self, track: _Track, loss: Loss, medians: Floats, noise: Floats, rates: Floats, row: int) -> tuple[int, list[Finding]]:
         """Watch an open divergence: does it become critical, does it heal?"""
         smooth = medians[row:]
         size = max(abs(track.former), abs(track.start - track.former)) or 1.0

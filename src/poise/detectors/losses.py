@@ -9,7 +9,7 @@ import numpy as np
 
 from poise.records import Bools, Calm, Column, Floats, Frame, Ints
 
-UNKNOWN_NOISE = 0.15  # relative; taken for the noise of a loss while its baseline has fewer than 4 rows
+UNKNOWN_NOISE = 0.3  # relative; taken for the noise of a loss while its baseline has fewer than 4 rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +61,21 @@ def rise(values: Floats, reference: Floats | float, size: Floats | float) -> Flo
         ratio = np.log(values / reference)
         difference = (values - reference) / size
     return np.where((values > 0) & (np.asarray(reference) > 0), ratio, difference)
+
+
+@dataclass(slots=True)
+class Held:
+    """The value of a slower signal last heard of at each step of a faster one."""
+
+    last: float = float("nan")
+
+    def at(self, steps: Ints, column: Column | None) -> Floats:
+        """Values at `steps`, from this frame's column and what was known before."""
+        if column is None or not len(column):
+            return np.full(len(steps), self.last)
+        return np.concatenate([[self.last], column.values])[np.searchsorted(column.steps, steps, side="right")]
+
+    def keep(self, column: Column | None) -> None:
+        """Remember the frame's last value, after all signals of the frame were looked at."""
+        if column is not None and len(column):
+            self.last = float(column.values[-1])

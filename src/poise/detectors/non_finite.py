@@ -37,7 +37,7 @@ class _Track:
 class NonFinite:
     """A loss, gradient or weight norm that is NaN or infinite; critical once it lasts, or comes in the very first row and stays.
 
-    One bad row that heals is `info` for a gradient norm (a loss scaler skips such steps) and a warning for a loss. A loss of
+    One bad row that heals is `info` (a loss scaler skips such steps; a batch with all labels masked has no loss). A loss of
     exactly 0.0 beside a non-finite gradient norm is a NaN that the trainer's filter replaced by its running mean.
 
     Blind to: NaN in a tensor that reaches neither a logged loss nor a norm. Delay: none for a warning, 3 rows for critical.
@@ -109,8 +109,8 @@ class NonFinite:
         if stop - start < needed:
             return []
         row = start + needed - 1
-        once = "info" if name.startswith("grad_norm") else "warning"
-        found = [self._say(track, name, column, row, once if track.bad < PERSISTENT else "warning", healed=True)]
+        severity: Severity = "info" if track.bad == 1 or (name.startswith("grad_norm") and track.bad < PERSISTENT) else "warning"
+        found = [self._say(track, name, column, row, severity, healed=True)]
         self.tracks[f"{track.kind}:{name}"] = _Track(kind=track.kind, finite_before=track.finite_before + stop - start)
         return found
 

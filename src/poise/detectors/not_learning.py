@@ -10,15 +10,16 @@ import numpy as np
 
 from poise.detectors.base import Example
 from poise.detectors.examples import falling_loss, frame, steps
-from poise.detectors.losses import Loss, Total
-from poise.records import Column, Finding, Floats, Frame, Message, Severity, Verdict
+from poise.detectors.losses import Held, Loss, Total
+from poise.records import Finding, Floats, Frame, Message, Severity, Verdict
 from poise.stats.blocks import Course
 
 UNTRAINED = (5.5, 12.5)  # nats: from a text's unigram entropy to the logarithm of the largest vocabularies (2^18)
 ABSURD = (13.0, 1e4)  # nats: above what any vocabulary gives; beyond the upper end it is no cross-entropy
-MAX_CLASSES = 30  # above, the logarithms of whole numbers lie too close to tell
+MAX_CLASSES = 10  # above, the logarithms of whole numbers lie too close to tell
 FLAT = 0.03  # share of the level: less improvement than this is none
-STILL = 3e-3  # spread of block medians, as a share of the level, of a network whose output does not depend on its input
+STILL = 3e-3  # noise, as a share of the level, of a network whose output does not depend on its input
+ON_LN = 1e-3  # how close to the logarithm of the number of classes its loss must lie
 MIN_BLOCKS = 3
 LONG_ROWS, LONG_STEPS = 60, 2000  # an untrained level is normal for a while
 
@@ -47,6 +48,8 @@ class _Track:
     zero_level: float = float("nan")
     zero_course: Course = field(default_factory=Course)
     worked: bool = False  # whether the rate was ever above zero
+    top_rate: float = 0.0
+    score: float = float("nan")
     said: list[str] = field(default_factory=list)
 
 
@@ -59,13 +62,17 @@ class NotLearning:
     nats) for thousands of steps; it stands above the logarithm of any vocabulary. The kind is `plateau` where the loss had fallen
     before, else `not-learning`.
 
+    Args:
+        entropy: whether the loss is known to be a cross-entropy in nats; then an absurd level needs 8 rows only.
+
     Blind to: a plateau at a plausible level. Delay: 16 to 24 rows; 60 rows and 2,000 steps for an untrained level.
     """
 
+    entropy: bool = False
     total: Total = field(default_factory=Total)
     tracks: dict[str, _Track] = field(default_factory=dict)
-    rate: float = float("nan")
-    top_rate: float = 0.0
+    rate: Held = field(default_factory=Held)
+    score: Held = field(default_factory=Held)
     kinds: ClassVar[tuple[str, ...]] = ("not-learning", "plateau")
     fires_on: ClassVar[tuple[Example, ...]] = (
         Example("a learning rate of zero", _zero_rate, "not-learning", 0, 0),
@@ -75,7 +82,7 @@ class NotLearning:
             "a language model that stays at the entropy of single words",
             lambda: frame(steps(300, 50), loss=_flat(7.6, 300, 0.01)), "not-learning", 0, 0,
         ),
-        Example("a loss far above any vocabulary that does not fall", lambda: frame(steps(40), loss=_flat(150.0, 40, 0.5)), "not-learning", 0, 0),
+        Example("a loss far above any vocabulary that does not fall", lambda: frame(steps(80, 50), loss=_flat(150.0, 80, 0.5)), "not-learning", 0, 0),
     )  # fmt: skip
     quiet_on: ClassVar[tuple[Example, ...]] = (
         Example("a flat fine-tuning loss", lambda: frame(steps(300, 10), loss=_flat(1.4, 300, 0.05))),
@@ -85,22 +92,19 @@ class NotLearning:
 
     def update(self, frame: Frame) -> Verdict:
         found: list[Finding] = []
+        rates, scores = frame.columns.get("learning_rate"), frame.columns.get("accuracy")
         for loss in self.total.judged(frame):
             track = self.tracks.setdefault(loss.name, _Track())
-            rates = self._rates(loss, frame.columns.get("learning_rate"))
+            rate, score = self.rate.at(loss.steps, rates), self.score.at(loss.steps, scores)
             row = 0
             while row < len(loss):  # block by block, so that each is judged once, however the stream is cut
                 stop = min(len(loss), row + track.course.room())
-                found += self._block(track, loss, rates, row, stop)
+                track.score = float(score[stop - 1])
+                found += self._block(track, loss, rate, row, stop)
                 row = stop
-        if (column := frame.columns.get("learning_rate")) is not None and len(column):
-            self.rate = float(column.values[-1])
+        self.rate.keep(rates)
+        self.score.keep(scores)
         return Verdict(tuple(found))
-
-    def _rates(self, loss: Loss, column: Column | None) -> Floats:
-        if column is None or not len(column):
-            return np.full(len(loss), self.rate)
-        return np.concatenate([[self.rate], column.values])[np.searchsorted(column.steps, loss.steps, side="right")]
 
     def _block(self, track: _Track, loss: Loss, rates: Floats, row: int, stop: int) -> list[Finding]:
         blocks = len(track.course.medians)
@@ -109,8 +113,8 @@ class NotLearning:
         if len(track.course.medians) == blocks:
             return []
         track.noise = float(loss.sigma[stop - 1])
-        rising = rates[stop - 1] >= self.top_rate * 0.99 and np.isfinite(rates[stop - 1]) and self.top_rate > 0
-        self.top_rate = max(self.top_rate, float(np.nan_to_num(rates[row:stop]).max()))
+        rising = rates[stop - 1] >= track.top_rate * 0.99 and np.isfinite(rates[stop - 1]) and track.top_rate > 0
+        track.top_rate = max(track.top_rate, float(np.nan_to_num(rates[row:stop]).max()))
         return [f for f in (self._zero(track, loss, stop), self._uniform(track, loss, stop), self._level(track, loss, stop, bool(rising))) if f]
 
     def _count_zeros(self, track: _Track, loss: Loss, rates: Floats, row: int, stop: int) -> None:
@@ -140,33 +144,35 @@ class NotLearning:
         recent = np.array(track.course.medians[-MIN_BLOCKS:])
         level = float(np.median(recent))
         classes = round(np.exp(level)) if 0.6 < level < 7 else 0
-        if len(recent) < MIN_BLOCKS or classes < 2 or np.ptp(recent) > STILL * level or track.noise > 10 * STILL:
+        if len(recent) < MIN_BLOCKS or classes < 2 or np.ptp(recent) > STILL * level or track.noise > STILL:
             return None
         exact = np.ptp(recent) <= 1e-4 * level and abs(level - log(classes)) <= 1e-4 * level
-        if not exact and (classes > MAX_CLASSES or abs(level - log(classes)) > STILL * level):
+        if not exact and (classes > MAX_CLASSES or abs(level - log(classes)) > ON_LN * level):
             return None
         blocks = track.course.medians
         begin = next(i for i in range(len(blocks)) if all(abs(m - level) <= 2 * STILL * level for m in blocks[i:]))
-        if begin > 0 and blocks[0] < level:  # it came from below: that is a collapse, told by Divergence
-            return None
+        if (begin > 0 and blocks[0] < level) or len(blocks) < 2 * begin or _share(track.score) > 2 / classes:
+            return None  # it came from below (told by Divergence), is passing by, or gets answers right
         kind = "plateau" if begin > 2 else "not-learning"
         return self._say(track, loss, stop, kind, "uniform", "critical", track.course.first_steps[begin], {"classes": classes, "level": level})
 
     def _level(self, track: _Track, loss: Loss, stop: int, rising: bool) -> Finding | None:
         """An untrained or absurd level that lasts."""
-        blocks = track.course.medians
+        blocks, rows = track.course.medians, track.course.rows
         now = float(np.median(blocks[-max(1, len(blocks) // 4) :]))
         span = int(loss.steps[stop - 1]) - track.course.first_steps[0]
-        absurd = ABSURD[0] < now < ABSURD[1] and track.course.rows >= 16
-        long = track.course.rows >= LONG_ROWS and span >= LONG_STEPS and not rising
-        untrained = UNTRAINED[0] < now < UNTRAINED[1] and long
-        if not (absurd or untrained) or _fell(blocks, 0.0 if untrained else track.noise):
-            half = blocks[len(blocks) // 2 :]
-            if not (untrained and track.course.rows >= 3 * LONG_ROWS and span >= 3 * LONG_STEPS) or _fell(half, 0.0, FLAT / 4):
-                return None
-            return self._say(track, loss, stop, "plateau", "untrained", "warning", track.course.first_steps[len(blocks) // 2], {"level": now})
+        long = rows >= LONG_ROWS and span >= LONG_STEPS and not rising
+        absurd = ABSURD[0] < now < ABSURD[1] and (long or (self.entropy and rows >= 8))
+        if not (absurd or (long and UNTRAINED[0] < now < UNTRAINED[1])):
+            return None
         text = "absurd" if absurd else "untrained"
-        return self._say(track, loss, stop, "not-learning", text, "warning", track.course.first_steps[0], {"level": now})
+        if not _fell(blocks, track.noise if absurd else 0.0) and (absurd or _tells(blocks, rows, track.noise)):
+            return self._say(track, loss, stop, "not-learning", text, "warning", track.course.first_steps[0], {"level": now})
+        half = blocks[len(blocks) // 2 :]
+        settled = rows >= 3 * LONG_ROWS and span >= 3 * LONG_STEPS and _tells(half, rows // 2, track.noise, FLAT / 4)
+        if settled and not absurd and not _fell(half, 0.0, FLAT / 4):
+            return self._say(track, loss, stop, "plateau", text, "warning", track.course.first_steps[len(blocks) // 2], {"level": now})
+        return None
 
     def _say(
         self, track: _Track, loss: Loss, stop: int, kind: str, text: str, severity: Severity, onset: int, facts: dict[str, float]
@@ -180,6 +186,16 @@ class NotLearning:
             kind, loss.name, onset, int(loss.steps[stop - 1]), severity, Message(f"detectors.not-learning.{text}", numbers),
             chronic=True, value=now, facts={"why": text, **facts},
         )  # fmt: skip
+
+
+def _share(score: float) -> float:
+    """An accuracy as a share, also where it is logged in percent."""
+    return score / 100 if score > 1 else score
+
+
+def _tells(blocks: list[float], rows: int, noise: float, share: float = FLAT) -> bool:
+    """Whether a quarter of these rows has little enough noise to tell a change of `share`."""
+    return len(blocks) >= 4 and 2.5 * noise / np.sqrt(rows / 4) < share
 
 
 def _fell(blocks: list[float], noise: float, share: float = FLAT) -> bool:

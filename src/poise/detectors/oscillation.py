@@ -9,9 +9,8 @@ import numpy as np
 
 from poise.detectors.base import Example
 from poise.detectors.examples import falling_loss, frame, steps
-from poise.detectors.losses import Loss, Total
-from poise.records import Bools, Finding, Floats, Frame, Ints, Message, Verdict
-from poise.stats.robust import median
+from poise.detectors.losses import Loss, Total, rise
+from poise.records import Bools, Finding, Floats, Frame, Message, Verdict
 
 WINDOW = 24  # rows
 WIDE = 4.0  # times the calm noise: the median swing of the window
@@ -28,11 +27,10 @@ def _swinging(at: int, factor: float, rows: int = 800) -> Frame:
 
 @dataclass(slots=True)
 class _Track:
-    z: Floats = field(default_factory=lambda: np.empty(0))
-    sigma: Floats = field(default_factory=lambda: np.empty(0))
-    steps: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    rows: Floats = field(default_factory=lambda: np.empty((5, 0)))  # step, z, value, level, noise of the last rows
     open: bool = False
     onset: int = 0
+    level: float = 0.0
     noise: float = 0.0
     width: float = 0.0
 
@@ -41,7 +39,7 @@ class _Track:
 class Oscillation:
     """Half of the last 24 rows lie more than 4 noise widths from the calm level, on both sides of it.
 
-    Noise that was always there is no oscillation: the width is measured against the run's own past. It heals when the median swing
+    Noise that was always there is no oscillation: the width is measured against the run's own past. It heals when the rows' spread
     is below 2 noise widths.
 
     Blind to: swings that were there from the first row; slow waves longer than 24 rows. Delay: about 12 rows.
@@ -64,41 +62,43 @@ class Oscillation:
 
     def _judge(self, track: _Track, loss: Loss) -> list[Finding]:
         keep = ~np.isnan(loss.z)
-        z = np.concatenate([track.z, np.clip(loss.z[keep], -1e6, 1e6)])
-        sigma = np.concatenate([track.sigma, loss.sigma[keep]])
-        step = np.concatenate([track.steps, loss.steps[keep]])
-        tail = slice(max(0, len(z) - WINDOW + 1), None)
-        track.z, track.sigma, track.steps = z[tail].copy(), sigma[tail].copy(), step[tail].copy()
-        if len(z) < WINDOW:
+        new = np.stack([loss.steps[keep], np.clip(loss.z[keep], -1e6, 1e6), loss.values[keep], loss.level[keep], loss.sigma[keep]])
+        rows = np.concatenate([track.rows, new], axis=1)
+        track.rows = rows[:, max(0, rows.shape[1] - WINDOW + 1) :].copy()
+        if rows.shape[1] < WINDOW:
             return []
-        # a window can only be wide if many of its rows are; most streams never are, and skip the medians
-        far = np.concatenate([[0], np.cumsum(np.abs(z) > WIDE)])
+        # a window can only be wide if many of its rows are; most streams never are, and skip the rest
+        far = np.concatenate([[0], np.cumsum(np.abs(rows[1]) > WIDE)])
         busy = far[WINDOW:] - far[:-WINDOW] >= WINDOW // 2
-        return self._events(loss.name, track, z, sigma, step, busy) if busy.any() or track.open else []
+        return self._events(loss.name, track, rows, busy) if busy.any() or track.open else []
 
-    def _events(self, name: str, track: _Track, z: Floats, sigma: Floats, step: Ints, busy: Bools) -> list[Finding]:
-        windows = np.lib.stride_tricks.sliding_window_view(z, WINDOW)
-        swings = np.lib.stride_tricks.sliding_window_view(np.abs(z) * sigma, WINDOW)
+    def _events(self, name: str, track: _Track, rows: Floats, busy: Bools) -> list[Finding]:
+        z = np.lib.stride_tricks.sliding_window_view(rows[1], WINDOW)
         up, down = np.zeros(len(busy)), np.zeros(len(busy))
-        up[busy], down[busy] = (windows[busy] > WIDE).mean(axis=1), (windows[busy] < -WIDE).mean(axis=1)
+        up[busy], down[busy] = (z[busy] > WIDE).mean(axis=1), (z[busy] < -WIDE).mean(axis=1)
         wide = (up >= SIDES) & (down >= SIDES)
         found: list[Finding] = []
         row = 0
         while row < len(busy):
-            calm = median(swings[row:]) < CALM * track.noise if track.open else wide[row:]
-            where = np.flatnonzero(calm)
+            where = np.flatnonzero(self._widths(track, rows[2, row:]) < CALM if track.open else wide[row:])
             if not len(where):
                 break
             row += int(where[0])
             if not track.open:
-                inside = np.flatnonzero(np.abs(windows[row]) > WIDE)
-                track.onset = int(step[row + inside[0]])
-                track.noise = float(sigma[row + inside[0]])
-                track.width = float(median(swings[row])) / track.noise
-            found.append(self._say(track, name, int(step[row + WINDOW - 1])))
+                first = row + int(np.flatnonzero(np.abs(z[row]) > WIDE)[0])
+                track.onset, track.level, track.noise = int(rows[0, first]), float(rows[3, first]), float(rows[4, first])
+                track.width = float(self._widths(track, rows[2, row : row + WINDOW])[0])
+            found.append(self._say(track, name, int(rows[0, row + WINDOW - 1])))
             track.open = not track.open
             row += 1
         return found
+
+    def _widths(self, track: _Track, values: Floats) -> Floats:
+        """Half the spread of each window between its 10 % and 90 % points, in widths of the calm noise at the onset."""
+        away = rise(values, track.level, abs(track.level) or 1.0)
+        ordered = np.sort(np.lib.stride_tricks.sliding_window_view(away, WINDOW), axis=1)
+        spread: Floats = (ordered[:, -1 - WINDOW // 10] - ordered[:, WINDOW // 10]) / (2 * 1.28 * track.noise)
+        return spread
 
     def _say(self, track: _Track, name: str, step: int) -> Finding:
         text = "healed" if track.open else "opened"

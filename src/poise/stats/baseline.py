@@ -9,6 +9,7 @@ into frames, and lets a million rows be judged in a fraction of a second. A valu
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,6 +21,7 @@ BLOCK = 32
 EARLY = np.array([4, 6, 8, 10, 12, 16, 20, 24, 28])  # a short log is all there is: learn sooner, with a wide prior
 PRIOR_SCALE = 0.05  # relative; what an unknown signal's noise is taken for while there are few rows
 PRIOR_ROWS = 8.0
+SMALL = 4.0  # the scale of few rows is uncertain: widened by 1 + 4/n
 SEQUENTIAL_AFTER = 6  # rounds of the vectorised fixpoint before it goes block by block
 
 
@@ -140,7 +142,7 @@ class Baseline:
         if run + len(far) < WINDOW:
             return len(values), None
         breaks = np.concatenate([[-1], np.flatnonzero(accepted), [len(values)]])
-        for left, right in zip(breaks[:-1], breaks[1:], strict=True):
+        for left, right in pairwise(breaks.tolist()):
             inside = far[np.searchsorted(far, left) : np.searchsorted(far, right)]
             past = self.rejected if left < 0 else self.rejected[:0]
             if len(past) + len(inside) < WINDOW:
@@ -186,7 +188,7 @@ def _fit_windows(windows: Floats, resolution: float) -> tuple[Floats, Floats, Bo
     size = np.where(log, 1.0, np.abs(level) if axis is windows else median(np.abs(windows)))
     n = windows.shape[1]
     weight = PRIOR_ROWS * (1 - n / WINDOW)
-    scale = np.sqrt((n * scale**2 + weight * (PRIOR_SCALE * size) ** 2) / (n + weight))
+    scale = np.sqrt((scale * (1 + SMALL / n)) ** 2 + weight / (n + weight) * (PRIOR_SCALE * size) ** 2)
     back = np.where(log, np.exp(np.where(log, level, 0.0)), level)
     floor = np.where(log, resolution / np.maximum(back, 1e-300), resolution)
     return back, np.maximum(scale, np.maximum(floor, 1e-9 * np.maximum(size, 1e-300))), log

@@ -6,6 +6,7 @@ import numpy as np
 
 from poise.records import Floats
 
+FLAT_SIGMAS = 2.0
 MAD_TO_SIGMA = 1.4826  # a normal's standard deviation per median absolute deviation
 
 
@@ -23,6 +24,8 @@ def line_and_scale(windows: Floats) -> tuple[Floats, Floats]:
     Args:
         windows: (m, n) finite values, oldest first.
 
+    A slope that moves less than two scales over the window is noise, and is left out: the level is then the median.
+
     Returns:
         level (m,) and scale (m,) = 1.4826 MAD of the residuals, so that neither a trend nor a few outliers widen it.
     """
@@ -31,7 +34,12 @@ def line_and_scale(windows: Floats) -> tuple[Floats, Floats]:
     slope = (median(windows[:, n - third :]) - median(windows[:, :third])) / (n - third)
     rest = windows - slope[:, None] * np.arange(1 - n, 1)
     level = median(rest)
-    return level, MAD_TO_SIGMA * median(np.abs(rest - level[:, None]))
+    scale = MAD_TO_SIGMA * median(np.abs(rest - level[:, None]))
+    flat = np.abs(slope) * n < FLAT_SIGMAS * scale
+    if flat.any():
+        level[flat] = median(windows[flat])
+        scale[flat] = MAD_TO_SIGMA * median(np.abs(windows[flat] - level[flat, None]))
+    return level, scale
 
 
 def log10_tail(z: Floats) -> Floats:
