@@ -126,7 +126,7 @@ def _ratio(train: tuple[np.ndarray, np.ndarray], held: tuple[np.ndarray, np.ndar
     for step, value in zip(*held, strict=True):
         at = int(np.searchsorted(train[0], step))
         near = finite(train[1][max(0, at - 4) : at + 1])
-        if len(near) and value > 0:
+        if len(near) and value > 0 and np.median(near) > 0:
             ratios.append(float(np.median(near)) / float(value))
     if len(ratios) < 2:
         return None

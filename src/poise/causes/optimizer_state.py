@@ -23,7 +23,7 @@ def optimizer_state_lost(case: Case) -> Hypothesis | None:
     if jump is not None and jump.ratio > 1.02:
         weigh.fact(True, 0.4, "jump-at-restart", step=case.incident.onset_step, value=jump.value, usual=jump.usual)
     elif concerns(case, "resume-jump"):
-        weigh.fact(True, 0.35, "jump-found", step=case.incident.onset_step, ratio=stated or float("nan"))
+        weigh.fact(True, 0.15, "jump-found", step=case.incident.onset_step, ratio=stated or float("nan"))
     if not weigh.evidence:
         return None
     schedule = rate(case)
@@ -37,7 +37,11 @@ def optimizer_state_lost(case: Case) -> Hypothesis | None:
         weigh.fact(smooth, 0.2, "rate-goes-on", before=float(before), after=schedule.at_onset)
     end = settled(case)
     weigh.fact(
-        end is not None and end.healed, 0.1, "heals", before=end.before if end else 0, after=end.after if end else 0
+        jump is not None and jump.ratio > 1.02 and end is not None and end.healed,
+        0.1,
+        "heals",
+        before=end.before if end else 0,
+        after=end.after if end else 0,
     )
     return weigh.verdict(
         "P0",
