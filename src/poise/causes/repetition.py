@@ -8,7 +8,7 @@ import numpy as np
 
 from poise.causes.base import Case
 from poise.causes.clues import Weigh, concerns, facts, finite, first_bad, series
-from poise.records import Floats, Hypothesis
+from poise.records import Floats, Hypothesis, Priority
 
 COLLAPSED = ("mode-collapse", "oscillation")
 
@@ -59,7 +59,14 @@ def template_data(case: Case) -> Hypothesis | None:
     _shrinks(weigh)
     if not weigh.evidence and concerns(case, "mode-collapse"):
         weigh.open("sampled text", 0.15)
-    return weigh.verdict("P1", "remove-duplicates", "resample-domains", "label-smoothing", test="without-templates")
+    return weigh.verdict(
+        _priority(case),
+        "remove-duplicates",
+        "resample-domains",
+        "label-smoothing",
+        "regularise",
+        test="without-templates",
+    )
 
 
 def decoding(case: Case) -> Hypothesis | None:
@@ -81,13 +88,19 @@ def decoding(case: Case) -> Hypothesis | None:
     if not weigh.evidence:
         weigh.open("sampled text", 0.15)
     return weigh.verdict(
-        "P1",
+        _priority(case),
         "decoding-settings",
         "temperature-schedule",
         "label-smoothing",
         "watch-attention-entropy",
         test="other-decoding",
     )
+
+
+def _priority(case: Case) -> Priority:
+    """Poor text while validation still falls is less urgent than a collapse that nothing contradicts."""
+    held = finite(series(case, "eval_loss", start=case.incident.onset_step)[1])
+    return "P2" if len(held) >= 3 and held[-1] <= held[0] else "P1"
 
 
 def _many_epochs(weigh: Weigh) -> None:
