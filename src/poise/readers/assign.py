@@ -9,7 +9,8 @@ from difflib import get_close_matches
 import numpy as np
 
 from poise.readers.base import UnreadableError
-from poise.readers.naming import OTHER, Context, Meaning, context_of, recognise
+from poise.readers.meaning import OTHER, Context, Meaning
+from poise.readers.naming import context_of, recognise
 from poise.records import Floats
 from poise.signals import SIGNALS
 
@@ -58,9 +59,7 @@ class Assigned:
     known: bool = True
 
 
-def assign(
-    values: Mapping[str, Floats], mapping: Mapping[str, str]
-) -> dict[str, Assigned]:
+def assign(values: Mapping[str, Floats], mapping: Mapping[str, str]) -> dict[str, Assigned]:
     """Decide for every column of a log.
 
     Args:
@@ -72,45 +71,28 @@ def assign(
     """
     context = context_of(name for name, v in values.items() if np.any(v != 0))
     demanded = _demands(values, mapping)
-    meanings = {
-        name: demanded.get(name) or _meaning(name, v, context)
-        for name, v in values.items()
-    }
+    meanings = {name: demanded.get(name) or _meaning(name, v, context) for name, v in values.items()}
     _demote_beside(meanings, set(mapping))
     taken: dict[str, str] = {}
     for name in sorted(values, key=lambda n: _key(meanings, values, n)):
         meaning = meanings[name] or OTHER
-        wanted = [
-            _column(meaning, meaning.member),
-            _column(meaning, meaning.spare) if meaning.spare else "",
-        ]
+        wanted = [_column(meaning, meaning.member), _column(meaning, meaning.spare) if meaning.spare else ""]
         column = next((c for c in wanted if c and c not in taken and c != "other"), "")
         taken[column or _free(f"other/{name}", taken)] = name
     _promote_single_parts(taken)
     return {
-        name: Assigned(column, meanings[name] or OTHER, meanings[name] is not None)
-        for column, name in taken.items()
+        name: Assigned(column, meanings[name] or OTHER, meanings[name] is not None) for column, name in taken.items()
     }
 
 
-def _demands(
-    values: Mapping[str, Floats], mapping: Mapping[str, str]
-) -> dict[str, Meaning]:
+def _demands(values: Mapping[str, Floats], mapping: Mapping[str, str]) -> dict[str, Meaning]:
     known = [s.name for s in SIGNALS]
     found = {}
     for column, text in mapping.items():
         signal, _, member = column.partition("/")
         if signal not in known and signal != "step":
-            raise UnreadableError(
-                f"--map: there is no signal {signal!r}; the nearest are {_nearest(signal, known)}."
-            )
-        name = (
-            text
-            if text in values
-            else next(
-                (n for n in values if n.strip().lower() == text.strip().lower()), None
-            )
-        )
+            raise UnreadableError(f"--map: there is no signal {signal!r}; the nearest are {_nearest(signal, known)}.")
+        name = text if text in values else next((n for n in values if n.strip().lower() == text.strip().lower()), None)
         if name is None:
             raise UnreadableError(
                 f"--map {column}={text}: the log has no {text!r}; the nearest are {_nearest(text, list(values))}."
@@ -123,11 +105,7 @@ def _demands(
 def _nearest(word: str, among: list[str]) -> str:
     lower = {name.lower(): name for name in among}
     close = [lower[c] for c in get_close_matches(word.lower(), lower, n=3, cutoff=0.4)]
-    close += [
-        n
-        for n in among
-        if n not in close and (word.lower() in n.lower() or n.lower() in word.lower())
-    ]
+    close += [n for n in among if n not in close and (word.lower() in n.lower() or n.lower() in word.lower())]
     return ", ".join((close or among)[:5]) or "none, as it has no numbers"
 
 
@@ -139,40 +117,24 @@ def _meaning(name: str, values: Floats, context: Context) -> Meaning | None:
     finite = values[np.isfinite(values)]
     top = float(np.max(finite)) if len(finite) else 0.0
     match meaning.signal:
-        case "loss" | "eval_loss" | "policy_loss" if len(values) > 8 and np.all(
-            np.diff(values) == 1.0
-        ):
+        case "loss" | "eval_loss" | "policy_loss" if len(values) > 8 and np.all(np.diff(values) == 1.0):
             return OTHER  # a counter
         case "learning_rate" if top >= 50.0:
             return OTHER
-        case "accuracy" | "eval_accuracy" if (
-            not len(finite) or top > 100.0 or np.min(finite) < -1.0
-        ):
+        case "accuracy" | "eval_accuracy" if not len(finite) or top > 100.0 or np.min(finite) < -1.0:
             return OTHER
         case "accuracy" | "eval_accuracy" if top > 1.0:
             return replace(meaning, factor=0.01)
         case "entropy" if meaning.convert:
-            return replace(
-                meaning, convert="negate" if top <= 0.0 and np.any(finite < 0.0) else ""
-            )
+            return replace(meaning, convert="negate" if top <= 0.0 and np.any(finite < 0.0) else "")
         case "time" if meaning.convert == "clock":
-            cumulative = len(finite) < 2 or bool(np.all(np.diff(finite) >= 0.0))
+            cumulative = len(finite) < 2 or bool(np.mean(np.diff(finite) >= 0.0) > 0.9)
             return (
-                replace(meaning, convert="")
-                if cumulative
-                else Meaning("step_seconds", factor=meaning.factor, rank=3)
+                replace(meaning, convert="") if cumulative else Meaning("step_seconds", factor=meaning.factor, rank=3)
             )
-        case "memory_allocated" | "memory_reserved" | "host_memory" if (
-            not meaning.factor
-        ):
-            return (
-                replace(meaning, factor=1.0 if top > 1e6 else 1e6)
-                if top > 128.0
-                else OTHER
-            )
-        case "loss_scale" if meaning.fallback and not np.all(
-            np.log2(finite[finite > 0]) % 1.0 == 0.0
-        ):
+        case "memory_allocated" | "memory_reserved" | "host_memory" if not meaning.factor:
+            return replace(meaning, factor=1.0 if top > 1e6 else 1e6) if top > 128.0 else OTHER
+        case "loss_scale" if meaning.fallback and not np.all(np.log2(finite[finite > 0]) % 1.0 == 0.0):
             return None
     return meaning
 
@@ -184,8 +146,7 @@ def _demote_beside(meanings: dict[str, Meaning | None], mapped: set[str]) -> Non
         if meaning is None:
             continue
         if meaning.fallback and (
-            meaning.signal in filled
-            or (meaning.signal == "grad_norm" and not filled & {"loss", "eval_loss"})
+            meaning.signal in filled or (meaning.signal == "grad_norm" and not filled & {"loss", "eval_loss"})
         ):
             meanings[name] = OTHER
     filled = {m.signal for m in meanings.values() if m} | mapped
@@ -195,31 +156,16 @@ def _demote_beside(meanings: dict[str, Meaning | None], mapped: set[str]) -> Non
             meanings[name] = replace(meaning, signal=loss, convert="log")
 
 
-def _key(
-    meanings: Mapping[str, Meaning | None], values: Mapping[str, Floats], name: str
-) -> tuple[float, ...]:
+def _key(meanings: Mapping[str, Meaning | None], values: Mapping[str, Floats], name: str) -> tuple[float, ...]:
     """Sort key of a contest: demanded, with enough points, raw, of the right scope, the better name, the longer series."""
     meaning = meanings[name] or OTHER
     rivals = (
-        len(values[n])
-        for n, m in meanings.items()
-        if m and (m.signal, m.member) == (meaning.signal, meaning.member)
+        len(values[n]) for n, m in meanings.items() if m and (m.signal, m.member) == (meaning.signal, meaning.member)
     )
     plenty = 3 * len(values[name]) >= max(rivals, default=0)
     prefers_epochs = meaning.signal.startswith("eval_")
-    scope = (
-        {"epoch": 0, "": 1, "step": 2}
-        if prefers_epochs
-        else {"step": 0, "": 1, "epoch": 2}
-    )
-    return (
-        meaning.rank >= 0,
-        not plenty,
-        meaning.smooth,
-        scope[meaning.scope],
-        meaning.rank,
-        -len(values[name]),
-    )
+    scope = {"epoch": 0, "": 1, "step": 2} if prefers_epochs else {"step": 0, "": 1, "epoch": 2}
+    return (meaning.rank >= 0, not plenty, meaning.smooth, scope[meaning.scope], meaning.rank, -len(values[name]))
 
 
 def _column(meaning: Meaning, member: str) -> str:
@@ -227,11 +173,7 @@ def _column(meaning: Meaning, member: str) -> str:
         return ""
     if not member:
         return meaning.signal
-    return (
-        f"{meaning.signal}/{member}"
-        if meaning.signal in _WITH_PARTS or meaning.rank < 0
-        else meaning.signal
-    )
+    return f"{meaning.signal}/{member}" if meaning.signal in _WITH_PARTS or meaning.rank < 0 else meaning.signal
 
 
 def _free(column: str, taken: Mapping[str, str]) -> str:

@@ -12,9 +12,7 @@ from poise.records import Bools, Column, Floats, Frame, Ints
 
 _LOOKED_AT = 64  # rows after a fall that are looked at
 _MOST_FALLS = 4000  # beyond that it is disorder, not restarts
-_TWICE = (
-    0.4  # share of rows equal to the one before, from which on two writers are assumed
-)
+_TWICE = 0.4  # share of rows equal to the one before, from which on two writers are assumed
 
 Piece = tuple[slice, Ints, Ints | None]
 
@@ -38,9 +36,7 @@ def restarts(steps: Ints) -> list[int]:
         stretch = steps[fall : fall + _LOOKED_AT]
         beyond = np.flatnonzero(stretch > top)
         length = int(beyond[0]) if len(beyond) else len(stretch)
-        if _starts_over(
-            steps[start:fall], stretch[:length], len(falls) * 8 <= len(steps) + 16
-        ):
+        if _starts_over(steps[start:fall], stretch[:length], len(falls) * 8 <= len(steps) + 16):
             found.append(fall)
             start, top = fall, int(steps[fall])
         else:
@@ -50,11 +46,7 @@ def restarts(steps: Ints) -> list[int]:
 
 def _starts_over(before: Ints, stretch: Ints, rare: bool) -> bool:
     """Whether the rows after a fall repeat or interleave with what was already there, in order."""
-    if (
-        stretch[0] <= before.min()
-        and len(before) >= 3
-        and (len(stretch) >= 2 or len(before) >= 6)
-    ):
+    if stretch[0] <= before.min() and len(before) >= 3 and (len(stretch) >= 2 or len(before) >= 6):
         return rare
     if len(stretch) < 3 or not rare or np.any(stretch[1:] < stretch[:-1]):
         return False
@@ -69,27 +61,17 @@ class Pieces:
 
     breaks: Ints  # record numbers at which branches begin, without the first
     disorder: int = 0  # rows that stood out of order, in the column with most of them
-    _cache: dict[tuple[int, ...], tuple[object, list[Piece]]] = field(
-        default_factory=dict
-    )
+    _cache: dict[tuple[int, ...], tuple[object, list[Piece]]] = field(default_factory=dict)
 
     def cut(self, rows: Ints, steps: Ints) -> list[Piece]:
         """For each branch: the slice of points, their steps in order, and the order if it had to be changed."""
         key = (*identity(rows), *identity(steps))
         if key not in self._cache:
             edges = [0, *np.searchsorted(rows, self.breaks).tolist(), len(rows)]
-            pieces = [
-                self._piece(slice(a, b), steps[a:b])
-                for a, b in zip(edges, edges[1:], strict=False)
-            ]
+            pieces = [self._piece(slice(a, b), steps[a:b]) for a, b in pairwise(edges)]
             self._cache[key] = ((rows, steps), pieces)
             self.disorder = max(
-                self.disorder,
-                sum(
-                    _out_of_order(steps[s])
-                    for s, _, order in pieces
-                    if order is not None
-                ),
+                self.disorder, sum(_out_of_order(steps[s]) for s, _, order in pieces if order is not None)
             )
         return self._cache[key][1]
 
@@ -107,9 +89,7 @@ def _out_of_order(steps: Ints) -> int:
 
 def said_twice(steps: Ints, values: Floats) -> bool:
     """Whether about every point of a series comes twice in a row, as two writers of one file leave it."""
-    return len(steps) >= 6 and float(
-        np.count_nonzero(_same_as_before(steps, values))
-    ) >= _TWICE * len(steps)
+    return len(steps) >= 6 and float(np.count_nonzero(_same_as_before(steps, values))) >= _TWICE * len(steps)
 
 
 def fold(column: Column) -> tuple[Column, int]:
@@ -118,33 +98,23 @@ def fold(column: Column) -> tuple[Column, int]:
     count = int(np.count_nonzero(same))
     if not count:
         return column, 0
-    return Column(
-        column.steps[~same], column.values[~same], column.resolution, column.shape
-    ), count
+    return Column(column.steps[~same], column.values[~same], column.resolution, column.shape), count
 
 
 def is_copy(frame: Frame, before: Frame) -> bool:
     """Whether a branch repeats the one before number by number: the text was printed or pasted twice."""
     if not frame.columns or frame.columns.keys() != before.columns.keys():
         return False
-    return all(
-        _equal(c, before.columns[name])
-        for name, c in frame.columns.items()
-        if not name.startswith(("time", "other/"))
-    )
+    return all(_equal(c, before.columns[name]) for name, c in frame.columns.items())
 
 
 def _equal(a: Column, b: Column) -> bool:
-    return np.array_equal(a.steps, b.steps) and np.array_equal(
-        a.values, b.values, equal_nan=True
-    )
+    return np.array_equal(a.steps, b.steps) and np.array_equal(a.values, b.values, equal_nan=True)
 
 
 def _same_as_before(steps: Ints, values: Floats) -> Bools:
     same = np.zeros(len(steps), np.bool_)
     if values.ndim == 1 and len(steps) > 1:
         later, former = values[1:], values[:-1]
-        same[1:] = (steps[1:] == steps[:-1]) & (
-            (later == former) | (np.isnan(later) & np.isnan(former))
-        )
+        same[1:] = (steps[1:] == steps[:-1]) & ((later == former) | (np.isnan(later) & np.isnan(former)))
     return same

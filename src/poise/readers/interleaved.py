@@ -34,9 +34,7 @@ def gather(columns: Mapping[str, Points]) -> dict[str, Points]:
 def _together(ranks: Mapping[int, Points]) -> Points:
     rows = np.concatenate([p.rows for p in ranks.values()])
     values = np.concatenate([p.values for p in ranks.values()])
-    numbers = np.repeat(
-        np.array(list(ranks), np.int64), [len(p.rows) for p in ranks.values()]
-    )
+    numbers = np.repeat(np.array(list(ranks), np.int64), [len(p.rows) for p in ranks.values()])
     order = np.argsort(rows, kind="stable")
     return Points(rows[order], values[order], None, numbers[order])
 
@@ -59,9 +57,7 @@ def mean_of_finite(column: Column) -> Column:
     count = finite.sum(axis=1)
     total = np.where(finite, column.values, 0.0).sum(axis=1)
     with np.errstate(invalid="ignore"):
-        return Column(
-            column.steps, np.where(count > 0, total / np.maximum(count, 1), np.nan)
-        )
+        return Column(column.steps, np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 
 def ranks_not_finite(values: Floats, ranks: Ints) -> list[int]:

@@ -31,11 +31,7 @@ def _positive(value: Any) -> float | int | None:
 
 
 def _text(value: Any) -> str | None:
-    return (
-        value.strip()
-        if isinstance(value, str) and value.strip() and len(value) < 200
-        else None
-    )
+    return value.strip() if isinstance(value, str) and value.strip() and len(value) < 200 else None
 
 
 def precision_of(value: Any) -> str | None:
@@ -78,7 +74,7 @@ _RULES: tuple[_Rule, ...] = (
     ("label_smoothing", ("label smoothing factor", "label smoothing"), _number),
     ("schedule", ("lr scheduler type", "lr decay style", "lr scheduler", "scheduler", "schedule", "lr schedule"), _text),
     ("precision", ("mixed precision", "precision", "dtype", "torch dtype", "amp dtype", "params dtype"), precision_of),
-    ("seq_length", ("seq length", "sequence length", "block size", "max seq length", "max seq len", "context length", "seq len", "cutoff len"), _positive),
+    ("seq_length", ("seq length", "sequence length", "block size", "max seq length", "max seq len", "context length", "seq len", "cutoff len"), _positive)
 )  # fmt: skip
 _WANTED = {
     spelling: (rank, canonical, parse)
@@ -94,9 +90,7 @@ def canonical_config(config: Mapping[str, Any]) -> dict[str, Any]:
         for spelling in _spellings(key):
             rank, canonical, parse = _WANTED.get(spelling, (0, "", _text))
             parsed = parse(value) if canonical else None
-            if parsed is not None and (
-                canonical not in best or rank < best[canonical][0]
-            ):
+            if parsed is not None and (canonical not in best or rank < best[canonical][0]):
                 best[canonical] = (rank, parsed)
     found = {canonical: value for canonical, (_, value) in best.items()}
     if "precision" not in found and (half := _half(config)):
@@ -111,10 +105,7 @@ def _spellings(key: str) -> set[str]:
     """The whole key and its last segment, in words: `optimizer.lr` is read as `lr` too."""
     last = re.split(r"[./]", key)[-1].split("__")[-1]
     return {
-        " ".join(split_name(text).words)
-        .replace("beta 2", "beta2")
-        .replace("lr 0", "lr0")
-        .replace("warm up", "warmup")
+        " ".join(split_name(text).words).replace("beta 2", "beta2").replace("lr 0", "lr0").replace("warm up", "warmup")
         for text in (key, last)
     }
 

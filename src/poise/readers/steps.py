@@ -26,14 +26,7 @@ _FILLER = TRAIN | {
 }
 _GLOBAL = frozenset({"step", "steps", "iteration", "iterations", "iter", "iters", "it"})
 _BATCH = frozenset({"batch", "batches", "minibatch", "i", "idx"})
-_LATER = {
-    "samples": 5,
-    "examples": 5,
-    "tokens": 5,
-    "images": 5,
-    "epoch": 6,
-    "epochs": 6,
-}
+_LATER = {"samples": 5, "examples": 5, "tokens": 5, "images": 5, "epoch": 6, "epochs": 6}
 _LARGEST = 2.0**62
 BATCH_RANK = 4
 EPOCH_RANK = 6
@@ -113,35 +106,23 @@ def step_rank(name: str) -> int | None:
     return _LATER.get(next(iter(core))) if len(core) == 1 else None
 
 
-def choose_axis(
-    columns: Mapping[str, Points], main: Ints, demanded: str | None = None
-) -> Axis:
+def choose_axis(columns: Mapping[str, Points], main: Ints, demanded: str | None = None) -> Axis:
     """Choose the step column by name and behaviour, seen from the records `main` of the main series.
 
     A good axis states a step for most of these records (in the record itself or since the one before), and it moves.
     Batch numbers that restart in each epoch are unrolled. Without any axis the main series' points are counted from 0.
     """
-    ranked = sorted(
-        (rank, i, name)
-        for i, name in enumerate(columns)
-        if (rank := step_rank(name)) is not None
-    )
+    ranked = sorted((rank, i, name) for i, name in enumerate(columns) if (rank := step_rank(name)) is not None)
     ranked = [(0, 0, demanded), *ranked] if demanded else ranked
     best: tuple[float, int, Axis] | None = None
     for rank, _, name in ranked:
         axis = _stated(columns[name], name)
         if axis is None or not _moves(axis, rank):
             continue
-        axis.backward = (
-            len(main) > 0 and main[0] < axis.rows[0] and axis.rows[-1] >= main[-1]
-        )
+        axis.backward = len(main) > 0 and main[0] < axis.rows[0] and axis.rows[-1] >= main[-1]
         axis = _unrolled(axis, columns)
         reached = 1.0 if name == demanded else _reach(axis, main)
-        if (
-            best is None
-            or reached > max(0.5, 1.5 * best[0])
-            or (best[0] < 0.5 < reached)
-        ):
+        if best is None or reached > max(0.5, 1.5 * best[0]) or (best[0] < 0.5 < reached):
             best = (reached, rank, axis)
         if best[0] >= 0.9:
             break
@@ -184,13 +165,7 @@ def _unrolled(axis: Axis, columns: Mapping[str, Points]) -> Axis:
     if not len(falls):
         return axis
     epoch_name = next(
-        (
-            n
-            for n in columns
-            if split_name(n).set - TRAIN - {"num", "current", "cur"}
-            in ({"epoch"}, {"epochs"})
-        ),
-        None,
+        (n for n in columns if split_name(n).set - TRAIN - {"num", "current", "cur"} in ({"epoch"}, {"epochs"})), None
     )
     if epoch_name is None or epoch_name == axis.name:
         return axis
@@ -201,10 +176,7 @@ def _unrolled(axis: Axis, columns: Mapping[str, Points]) -> Axis:
     per_epoch = _per_epoch(axis, epochs, falls, columns)
     start = epochs - (1 if epochs.min() >= 1 else 0)
     steps = axis.steps + start * per_epoch
-    note = Message(
-        "reading.unrolled",
-        {"name": axis.name, "epoch": epoch_name, "per_epoch": per_epoch},
-    )
+    note = Message("reading.unrolled", {"name": axis.name, "epoch": epoch_name, "per_epoch": per_epoch})
     return Axis(axis.rows, steps, axis.name, axis.backward, [*axis.notes, note])
 
 
@@ -217,9 +189,7 @@ def _epochs_at(points: Points, axis: Axis) -> Ints:
     return stated.at(axis.rows)
 
 
-def _per_epoch(
-    axis: Axis, epochs: Ints, falls: Ints, columns: Mapping[str, Points]
-) -> int:
+def _per_epoch(axis: Axis, epochs: Ints, falls: Ints, columns: Mapping[str, Points]) -> int:
     """Steps per epoch: a constant that the log states, else by the largest batch number and the usual stride."""
     most = int(axis.steps.max())
     stride = int(np.median(np.diff(axis.steps[: falls[0]]))) if falls[0] > 1 else 1
@@ -230,19 +200,11 @@ def _per_epoch(
         if not plans or name == axis.name or not words & (_GLOBAL | _BATCH):
             continue
         value = float(points.values[0])
-        if (
-            np.isfinite(value)
-            and most <= value <= most + max(2, 2 * stride) * 8
-            and np.all(points.values == value)
-        ):
+        if np.isfinite(value) and most <= value <= most + max(2, 2 * stride) * 8 and np.all(points.values == value):
             return int(value)
     return most + (stride if zero_based else 0) if most else 1
 
 
 def identity(array: Ints) -> tuple[int, int, int]:
     """Tell arrays of the same memory by address, length and stride; valid while they live."""
-    return (
-        int(array.__array_interface__["data"][0]),
-        len(array),
-        int(array.strides[0]),
-    )
+    return (int(array.__array_interface__["data"][0]), len(array), int(array.strides[0]))

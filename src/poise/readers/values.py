@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from poise.readers.naming import Meaning
+from poise.readers.meaning import Meaning
 from poise.records import Floats
 
 _SAMPLE = 2048
@@ -66,10 +66,11 @@ def resolution(values: Floats) -> float:
 
 
 def _whole(scaled: Floats) -> bool:
+    """Whether distinct values are distinct whole numbers, within the error of a float."""
+    nearest = np.rint(scaled)
     tolerance = np.maximum(np.abs(scaled) * 4e-16, 1e-9)
-    return bool(np.all(np.abs(scaled - np.rint(scaled)) <= tolerance)) and bool(
-        np.max(np.abs(scaled)) < 1e12
-    )
+    near = np.abs(scaled - nearest) <= tolerance
+    return bool(near.all() and np.max(np.abs(nearest)) < 1e12 and np.all(nearest[1:] != nearest[:-1]))
 
 
 def _significant(sample: Floats) -> float:
@@ -82,8 +83,6 @@ def _significant(sample: Floats) -> float:
     mantissas = sample / 10.0**exponents
     for digits in range(2, 7):
         scaled = mantissas * 10.0**digits
-        if np.all(
-            np.abs(scaled - np.rint(scaled)) <= 1e-8 * 10.0**digits * 1e-2 + 1e-9
-        ):
+        if np.all(np.abs(scaled - np.rint(scaled)) <= 1e-8 * 10.0**digits * 1e-2 + 1e-9):
             return float(0.5 * 10.0 ** (np.median(exponents) - digits))
     return 0.0

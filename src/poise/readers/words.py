@@ -16,15 +16,11 @@ def wordset(text: str) -> frozenset[str]:
 
 
 TRAIN = wordset("train training tr trn")
-EVAL = wordset(
-    "val valid validation validating dev eval evaluation test testing te heldout predict prediction"
-)
+EVAL = wordset("val valid validation validating dev eval evaluation test testing te heldout predict prediction")
 TEST = wordset("test testing te predict prediction")
 LOSS = wordset("loss losses objective")
 ENTROPIES = wordset("ce nll xent bpb bpc bpd crossentropy")
-SMOOTH = wordset(
-    "avg average averaged ema mean running smooth smoothed smoothened median"
-)
+SMOOTH = wordset("avg average averaged ema mean running smooth smoothed smoothened median")
 BOUNDS = wordset("min max std stddev var variance best lowest")
 PLAIN = wordset(
     "total all overall lm log logs metric metrics scalar scalars current cur last raw main final step iter iteration batch epoch local"
@@ -37,13 +33,13 @@ _RUN_NAME = re.compile(r"^.+ - (?=[^\s-])")
 _CHINESE = {
     "训练": " train ", "验证": " val ", "测试": " test ", "评估": " eval ", "平均": " avg ", "损失": " loss ", "学习率": " lr ",
     "准确率": " acc ", "精度": " acc ", "梯度范数": " grad norm ", "困惑度": " ppl ", "步数": " step ", "迭代": " iter ", "轮次": " epoch ",
-    "奖励": " reward ", "总": " total ", "显存": " gpu mem ", "熵": " entropy ",
+    "奖励": " reward ", "总": " total ", "显存": " gpu mem ", "熵": " entropy "
 }  # fmt: skip
 _GLUED = {
     "trl": ("train", "loss"), "tel": ("eval", "loss"), "gnorm": ("grad", "norm"), "gradnorm": ("grad", "norm"), "dloss": ("d", "loss"),
     "gloss": ("g", "loss"), "ppl": ("ppl",), "learningrate": ("lr",), "lossscale": ("loss", "scale"), "crossentropy": ("crossentropy",),
     "timesteps": ("timesteps",), "approxkl": ("approx", "kl"), "clipfrac": ("clip", "frac"), "globalstep": ("global", "step"),
-    "toks": ("tokens",), "tok": ("tokens",), "token": ("tokens",),
+    "toks": ("tokens",), "tok": ("tokens",), "token": ("tokens",)
 }  # fmt: skip
 _GLUED_SPLIT = re.compile(
     r"(train|training|val|valid|validation|eval|test|avg|total|mean|dev|gen|disc)(loss|acc|accuracy|ppl|perplexity|err)"
@@ -90,6 +86,14 @@ class Name:
         """Whether the name says that it is an average over time."""
         return not self.set.isdisjoint(SMOOTH)
 
+    def member(self, drop: frozenset[str]) -> str:
+        """What follows the first slash, untouched, if what stands before it names the signal; else what remains."""
+        slash = self.text.find("/")
+        head = {word for word, (start, _) in zip(self.words, self.spans, strict=True) if start < slash}
+        if head and head <= drop | TRAIN and not head <= TRAIN:
+            return re.sub(r"[^\w./-]+", "_", self.text[slash + 1 :]).strip("_./-")
+        return self.rest(drop, TRAIN, PLAIN, SMOOTH)
+
     def rest(self, *drop: frozenset[str]) -> str:
         """What remains of the text without some words, as a member id: `train/box_loss` gives `box`."""
         dropped = frozenset().union(*drop)
@@ -97,11 +101,7 @@ class Name:
         parts: list[str] = []
         for before, i in zip([None, *kept], kept, strict=False):
             start, stop = self.spans[i]
-            if (
-                before is not None
-                and before == i - 1
-                and self.spans[before][1] <= start
-            ):
+            if before is not None and before == i - 1 and self.spans[before][1] <= start:
                 parts.append(self.text[self.spans[before][1] : start])
             elif parts and (before is None or self.spans[before] != self.spans[i]):
                 parts.append("_")
