@@ -205,6 +205,7 @@ SNIPPETS: Mapping[str, Mapping[str, str]] = {
         "hf": "compute_loss(..., num_items_in_batch): sum the loss, divide by the labels of the whole update",
         "torch": "loss = F.cross_entropy(..., reduction='sum') / num_labels_of_the_whole_update",
     },
+    "resize-embedding": {"hf": "model.resize_token_embeddings(len(tokenizer))", "torch": "assert ids.max() < embedding.num_embeddings"},
     "zero-gradients": {"torch": "optimizer.zero_grad(set_to_none=True) after each optimizer.step()"},
     "entropy-bonus": {"torch": "raise the entropy coefficient (for example 0.01), or lower the learning rate of the policy"},
     "kl-penalty": {"hf": "GRPOConfig(beta=0.04) or PPOConfig(kl_coef=0.05)", "torch": "raise the coefficient of the KL penalty"},

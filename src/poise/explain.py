@@ -102,7 +102,9 @@ LIKELY: dict[str, tuple[str, ...]] = {
     "rank-desync": ("rank-desync", "hardware-fault"),
     "straggler": ("hardware-fault", "input-stall", "ragged-shapes"),
     "throughput-drop": ("input-stall", "hardware-fault", "ragged-shapes"),
-    "crash": ("code-error", "batch-size", "memory-fragmentation", "hardware-fault", "memory-leak"),
+    "step-order": ("step-order",),
+    "configuration": ("optimizer-state-low-precision", "decay-on-norms"),
+    "crash": ("code-error", "token-id-out-of-range", "batch-size", "memory-fragmentation", "hardware-fault", "memory-leak"),
     "unstable": ("learning-rate-too-high", "bad-data-burst"),
 }  # fmt: skip
 """Symptom -> causes to think of, most frequent first. Which of them fits a run is for `diagnose` to say."""

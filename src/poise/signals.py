@@ -81,6 +81,7 @@ KINDS: tuple[str, ...] = (
     "saturation", "rank-collapse", "level-shift", "training-collapse", "loss-cliff", "sharpness", "unstable",
     "gradient-one-sided", "gradient-zeros", "memory-swing", "task-starvation", "router-imbalance", "resume-jump",
     "rank-desync", "straggler", "throughput-drop", "memory-growth", "crash", "update-norm-spike", "weight-growth",
+    "configuration", "step-order",
 )  # fmt: skip
 """Symptoms, as design of the JSON contract. Append only."""
 

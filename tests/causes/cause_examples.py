@@ -324,6 +324,11 @@ def code_error() -> Case:
     )
 
 
+def token_id_out_of_range() -> Case:
+    events = [Event("exception", 0, {"type": "IndexError", "text": "index out of range in self"})]
+    return case("crash", 0, {"loss": calm_loss(5)}, events=events)
+
+
 def reward_group_degenerate() -> Case:
     return case(
         "policy-collapse",

@@ -7,6 +7,7 @@ import inspect
 import itertools
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ OPEN = "causes.evidence.open"
 
 
 def cause_name(cause: Cause) -> str:
-    return cause.__name__.replace("_", "-")  # type: ignore[attr-defined]
+    return cause.__name__.replace("_", "-")
 
 
 @pytest.mark.parametrize("name", TOP)
@@ -89,7 +90,13 @@ def test_a_calm_log_gives_no_cause_more_than_an_open_score(kind: str) -> None:
 @pytest.mark.parametrize("cause", CAUSES, ids=cause_name)
 def test_no_cause_stumbles_over_hardly_any_log(cause: Cause) -> None:
     broken = np.array([np.nan, np.inf, -np.inf, 0.0, -1.0])
-    logs = [{"loss": np.empty(0)}, {"loss": [1.0]}, {"loss": [np.nan]}, {"loss": [0.0, 0.0]}, {"grad_norm": [0.0]}]
+    logs: list[dict[str, Any]] = [
+        {"loss": np.empty(0)},
+        {"loss": [1.0]},
+        {"loss": [np.nan]},
+        {"loss": [0.0, 0.0]},
+        {"grad_norm": [0.0]},
+    ]
     names_of_all = ("loss", "loss/a", "loss/b", "eval_loss", "grad_norm", "learning_rate", "loss_scale", "epoch", "kl", "entropy", "reward",
                     "update_norm", "aux_loss", "expert_load_max", "memory_allocated", "batch_tokens", "step_seconds")  # fmt: skip
     logs.append(dict.fromkeys(names_of_all, np.tile(broken, 20)))

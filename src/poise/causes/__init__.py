@@ -12,7 +12,14 @@ from poise.causes.base import Case, Cause
 from poise.causes.generalisation import data_leak, overfitting_data
 from poise.causes.gradient_scale import accumulation_scaling, clip_order, clip_too_low, gradients_not_cleared
 from poise.causes.learning_rate import learning_rate_too_high, warmup_too_short
-from poise.causes.machine import code_error, hardware_fault, input_stall, library_fault, rank_desync
+from poise.causes.machine import (
+    code_error,
+    hardware_fault,
+    input_stall,
+    library_fault,
+    rank_desync,
+    token_id_out_of_range,
+)
 from poise.causes.memory import batch_size, memory_fragmentation, memory_leak, ragged_shapes, sequence_length
 from poise.causes.noise import small_batch_noise
 from poise.causes.numerics import loss_scale_exhausted, masked_loss, non_finite_gradient, numeric_overflow
@@ -49,7 +56,7 @@ CAUSES: tuple[Cause, ...] = (
     clip_order, clip_too_low, accumulation_scaling, gradients_not_cleared, optimizer_state_lost, stale_second_moment,
     initialization, uniform_output, residual_missing, normalization, attention_logits, stray_mask, task_imbalance, router,
     small_batch_noise, batch_size, sequence_length, memory_fragmentation, ragged_shapes, memory_leak,
-    hardware_fault, rank_desync, input_stall, code_error, library_fault,
+    hardware_fault, rank_desync, input_stall, code_error, token_id_out_of_range, library_fault,
     reward_group_degenerate, preference_without_signal, entropy_lost, reference_drift,
 )  # fmt: skip
 """The causes that a log alone can support, in no order of rank."""

@@ -15,6 +15,11 @@ FAULTS = re.compile(
     re.I,
 )
 
+OUT_OF_RANGE = re.compile(
+    r"index out of range in self|indexSelect|srcIndex < srcSelectDimSize|out of bounds.*embedding|embedding.*out of (range|bounds)",
+    re.I,
+)
+
 
 def hardware_fault(case: Case) -> Hypothesis | None:
     """The exception names the device or the network, one rank is slow, or nothing at all announced the break."""
@@ -96,6 +101,18 @@ def code_error(case: Case) -> Hypothesis | None:
     killed = next((e for e in case.events if e.kind == "signal"), None)
     weigh.fact(killed is not None, 0.4, "killed", name=str(killed.data.get("name", "")) if killed else "")
     return weigh.verdict("P0", "read-traceback", "resume-from-checkpoint")
+
+
+def token_id_out_of_range(case: Case) -> Hypothesis | None:
+    """The run ended in an index error of an embedding or gather: an id beyond the table."""
+    if not concerns(case, "crash"):
+        return None
+    weigh = Weigh(case, "token-id-out-of-range")
+    text = next(
+        (f"{e.data.get('type', '')}: {e.data.get('text', '')}" for e in case.events if e.kind == "exception"), ""
+    )
+    weigh.fact(OUT_OF_RANGE.search(text), 0.75, "exception", type="an index error", text=text[:160])
+    return weigh.verdict("P0", "resize-embedding", "check-token-ids", test="largest-token-id")
 
 
 def _slow_rank(case: Case) -> tuple[int, float] | None:

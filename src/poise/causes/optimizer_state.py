@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from poise.causes.base import Case
-from poise.causes.clues import Weigh, burst, concerns, facts, first_rise, loss_of, past, series, settled
+from poise.causes.clues import Weigh, burst, concerns, first_rise, loss_of, past, series, settled
 from poise.causes.rate import rate
 from poise.records import Hypothesis
 
@@ -17,13 +17,11 @@ def optimizer_state_lost(case: Case) -> Hypothesis | None:
     if not concerns(case, "resume-jump") and not near:
         return None
     weigh = Weigh(case, "optimizer-state-lost")
-    loss = loss_of(case)
-    jump = burst(case, loss) if loss else None
-    stated = next((float(r) for r in facts(case, "ratio")), None)
-    if jump is not None and jump.ratio > 1.02:
-        weigh.fact(True, 0.4, "jump-at-restart", step=case.incident.onset_step, value=jump.value, usual=jump.usual)
+    jump = _jump(case)
+    if jump is not None:
+        weigh.fact(True, 0.4, "jump-at-restart", step=case.incident.onset_step, value=jump[0], usual=jump[1])
     elif concerns(case, "resume-jump"):
-        weigh.fact(True, 0.15, "jump-found", step=case.incident.onset_step, ratio=stated or float("nan"))
+        weigh.fact(True, 0.15, "jump-found", step=case.incident.onset_step)
     if not weigh.evidence:
         return None
     schedule = rate(case)
@@ -37,7 +35,7 @@ def optimizer_state_lost(case: Case) -> Hypothesis | None:
         weigh.fact(smooth, 0.2, "rate-goes-on", before=float(before), after=schedule.at_onset)
     end = settled(case)
     weigh.fact(
-        jump is not None and jump.ratio > 1.02 and end is not None and end.healed,
+        jump is not None and end is not None and end.healed,
         0.1,
         "heals",
         before=end.before if end else 0,
@@ -106,6 +104,16 @@ def _rise(case: Case, signal: str, step: int) -> float:
         if len(calm) and len(values) and np.median(calm) > 0
         else float("nan")
     )
+
+
+def _jump(case: Case) -> tuple[float, float] | None:
+    """Loss after and before the restart, by the detector where it knows (the past may lie on another branch)."""
+    for finding in case.incident.findings:
+        if finding.kind == "resume-jump" and finding.value > 1.02 * finding.expected > 0:
+            return finding.value, finding.expected
+    loss = loss_of(case)
+    rise = burst(case, loss) if loss else None
+    return (rise.value, rise.usual) if rise is not None and rise.ratio > 1.02 else None
 
 
 def _reach(case: Case) -> float:

@@ -44,6 +44,8 @@ KINDS: _Texts = {
     "memory-growth": ("Memory rises all the time.", "显存持续上升。"),
     "crash": ("The run ended with an exception or was killed.", "运行因异常或被杀而结束。"),
     "update-norm-spike": ("The optimizer's update jumps, before the loss or the gradient does.", "优化器更新量先于损失和梯度跳变。"),
+    "configuration": ("A setting that is known to cause trouble, seen before it does.", "已知会引发问题的设置，在出问题之前就能看到。"),
+    "step-order": ("Step numbers go back or repeat within one run.", "同一次运行内步号倒退或重复。"),
     "weight-growth": ("The weights of a layer grow far more than those of its neighbours.", "某层权重增长远超相邻层。"),
 }  # fmt: skip
 
