@@ -41,10 +41,10 @@ def context_of(names: Iterable[str]) -> Context:
     split = [split_name(name) for name in names]
     losses = [n for n in split if n.any(*LOSS, "err", "error")]
     preference = any(n.any("chosen") for n in split) and any(n.any("rejected") for n in split)
-    rl = any(n.any(*_RL) for n in split)
     gan = any(n.any(*_G) for n in losses) and any(n.any(*_D) for n in losses)
     gan = gan or any(n.any("generator", "discriminator", "gan") for n in losses)
-    return Context(rl and not preference, preference, gan and not (rl and not any(n.any(*_G) for n in losses)))
+    rl = any(n.any(*_RL) and not (gan and n.set & set(_RL) <= {"critic"}) for n in split)
+    return Context(rl and not preference, preference, gan and not rl)
 
 
 _ORDINARY = Context()

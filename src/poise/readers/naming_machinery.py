@@ -17,14 +17,14 @@ _AROUND_NORM = (
     _GRADIENT
     | _NORM
     | _SQUARE
-    | wordset("total global pre post before after clip clipping clipped unclipped model 2 2.0 optim optimizer")
+    | wordset("total global pre post before after clip clipping clipped unclipped model l 2 2.0 optim optimizer")
 )
 _ROUTER = wordset("aux auxiliary balance balancing router moe routing")
 _ATTENTION = wordset("attn attention attentions qk")
 _AROUND_INSIDE = _ATTENTION | wordset("logit logits max maximum entropy activation activations act absmax")
 _NOT_SIGNALS = wordset(
     "coef coeff coefficient weighting beta lambda temperature temp eta remaining percentage percent momentum flos flops tflops mfu hfu"
-    " explained"
+    " explained wer cer fid"
 )
 _CLUTTER = _STEPS | _ITEMS | wordset("timesteps date pid gpu cpu disk network power runtime seed patience")
 _BYTES = {"gb": 1e9, "gib": 2.0**30, "mb": 1e6, "mib": 2.0**20, "kb": 1e3, "bytes": 1.0, "b": 1.0}
@@ -137,7 +137,7 @@ def memory(name: Name, _: Context) -> Meaning | None:
 def counts(name: Name, _: Context) -> Meaning | None:
     """Batch sizes and tokens."""
     words = name.set - TRAIN - wordset("num number of n global total")
-    if words in ({"batch", "size"}, {"bs"}, {"batchsize"}):
+    if words in ({"batch", "size"}, {"bs"}, {"bsz"}, {"batchsize"}):
         return Meaning("batch_size")
     if words in ({"batch", "tokens"}, {"tokens", "per", "batch"}, {"tokens", "per", "step"}):
         return Meaning("batch_tokens")
@@ -146,11 +146,11 @@ def counts(name: Name, _: Context) -> Meaning | None:
 
 def speed(name: Name, _: Context) -> Meaning | None:
     """Throughput and durations."""
-    throughput = name.any("tps", "throughput", "fps", "sps", "tgs")
+    throughput = name.any("tps", "wps", "throughput", "fps", "sps", "tgs")
     if throughput or _is_rate(name):
-        if name.split == "eval" or (not throughput and not name.set.isdisjoint(_STEPS)):
+        if name.split == "eval" or (_is_rate(name) and not name.set.isdisjoint(_STEPS)):
             return OTHER
-        signal = "tokens_per_second" if name.any("tokens", "tps", "tgs") else "samples_per_second"
+        signal = "tokens_per_second" if name.any("tokens", "tps", "tgs", "wps") else "samples_per_second"
         return Meaning(signal, smooth=name.smooth)
     if name.set.isdisjoint(_SECOND | wordset("time duration latency dt elapsed")):
         return None

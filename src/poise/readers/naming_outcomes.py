@@ -15,6 +15,7 @@ from poise.readers.words import (
     TEST,
     TRAIN,
     Name,
+    split_name,
     wordset,
 )
 
@@ -38,6 +39,8 @@ def reinforcement(name: Name, context: Context) -> Meaning | None:
 def _rl_loss(name: Name) -> Meaning | None:
     if not name.any(*LOSS, "surrogate"):
         return None
+    last = split_name(name.text.rpartition("/")[2])
+    name = last if last.any(*LOSS) else name
     if name.any("entropy") and not name.any("cross"):
         return Meaning("entropy", rank=1, convert="entropy-sign")
     if name.any("kl"):
@@ -66,7 +69,7 @@ def _rl_reward(name: Name) -> Meaning | None:
         member = "/".join(filter(None, ("eval", member)))
     if name.any("std", "stddev"):
         return Meaning("reward_std", member)
-    if name.any("min", "max", "var"):
+    if name.any("min", "max", "var", "length", "len", "steps", "time"):
         return OTHER
     return Meaning("reward", member, rank=int(scores), spare="score" if scores else "")
 
@@ -91,7 +94,7 @@ def adversarial(name: Name, context: Context) -> Meaning | None:
     if not context.gan or not name.any(*LOSS, "err", "error", "hinge"):
         return None
     sides = (
-        ("discriminator_loss", frozenset(("discriminator", "disc", "d"))),
+        ("discriminator_loss", wordset("discriminator disc d critic")),
         ("generator_loss", frozenset(("generator", "gen", "g"))),
     )
     for signal, words in sides:
@@ -114,7 +117,7 @@ _SCORES = wordset("f1 bleu rouge chrf meteor map ap auc auroc iou miou dice em m
 def score(name: Name, _: Context) -> Meaning | None:
     """Accuracy and other scores where more is better; scores that only validation has count as validation."""
     words = name.set | ({"f1"} if name.has("f", "1") else set())
-    main = not words.isdisjoint(_MAIN_SCORES) or name.has("top", "1")
+    main = not words.isdisjoint(_MAIN_SCORES) or name.has("top", "1") or name.has("top", "5")
     if name.any(*LOSS) or not (main or words & _SCORES):
         return None
     heldout = name.split == "eval" or (name.split == "" and (not main or name.any("metrics")))
@@ -148,7 +151,9 @@ def loss(name: Name, context: Context) -> Meaning | None:
         "best", "lowest", "min", "max", "std", "var", "count", "num", "improvement", "diff", "delta", "gap"
     ) or name.any("weight"):
         return OTHER
-    if name.set & {"scale", "scaler", "clip"}:
+    if name.set & {"scale", "scaler", "clip"} or (
+        context.gan and (not worded or name.any("score", "scores", "fake", "real"))
+    ):
         return OTHER
     signal = "eval_loss" if name.split == "eval" else "loss"
     if worded:

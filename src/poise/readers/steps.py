@@ -142,13 +142,12 @@ def _stated(points: Points, name: str) -> Axis | None:
 
 
 def _moves(axis: Axis, rank: int) -> bool:
-    """Whether it counts: not a constant (a plan), not going down by itself, no epochs in small fractions."""
+    """Whether it counts: not a constant (a plan), no epochs in small fractions."""
     if len(axis.steps) < 3:
         return True
     first, last = int(np.min(axis.steps)), int(np.max(axis.steps))
-    falls = np.count_nonzero(axis.steps[1:] < axis.steps[:-1])
     tied = rank == EPOCH_RANK and (last - first + 1) * 2 < len(axis.steps)
-    return bool(last > first and falls < 0.5 * len(axis.steps) and not tied)
+    return bool(last > first and not tied)
 
 
 def _reach(axis: Axis, main: Ints) -> float:

@@ -16,8 +16,8 @@ def wordset(text: str) -> frozenset[str]:
 
 
 TRAIN = wordset("train training tr trn")
-EVAL = wordset("val valid validation validating dev eval evaluation test testing te heldout predict prediction")
-TEST = wordset("test testing te predict prediction")
+EVAL = wordset("val valid validation validating dev eval evaluation test testing tst te heldout predict prediction")
+TEST = wordset("test testing tst te predict prediction")
 LOSS = wordset("loss losses objective")
 ENTROPIES = wordset("ce nll xent bpb bpc bpd crossentropy")
 SMOOTH = wordset("avg average averaged ema mean running smooth smoothed smoothened median")
@@ -87,12 +87,14 @@ class Name:
         return not self.set.isdisjoint(SMOOTH)
 
     def member(self, drop: frozenset[str]) -> str:
-        """What follows the first slash, untouched, if what stands before it names the signal; else what remains."""
-        slash = self.text.find("/")
-        head = {word for word, (start, _) in zip(self.words, self.spans, strict=True) if start < slash}
-        if head and head <= drop | TRAIN and not head <= TRAIN:
-            return re.sub(r"[^\w./-]+", "_", self.text[slash + 1 :]).strip("_./-")
-        return self.rest(drop, TRAIN, PLAIN, SMOOTH)
+        """What follows the segments that name the signal, untouched (`grad_norm/layers.3`), else what words remain."""
+        segments = self.text.split("/")
+        leading = 0
+        while leading < len(segments) and set(split_name(segments[leading]).words) <= drop | TRAIN:
+            leading += 1
+        if set(split_name("/".join(segments[:leading])).words) <= TRAIN:
+            return self.rest(drop, TRAIN, PLAIN, SMOOTH)
+        return re.sub(r"[^\w./-]+", "_", "/".join(segments[leading:])).strip("_./-")
 
     def rest(self, *drop: frozenset[str]) -> str:
         """What remains of the text without some words, as a member id: `train/box_loss` gives `box`."""
