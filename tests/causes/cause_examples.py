@@ -361,7 +361,8 @@ TOP: dict[str, Callable[[], Case]] = {
     "uniform-output": uniform_output, "attention-logits": attention_logits, "task-imbalance": task_imbalance, "router": router,
     "small-batch-noise": small_batch_noise, "batch-size": batch_size, "memory-fragmentation": memory_fragmentation,
     "ragged-shapes": ragged_shapes, "sequence-length": sequence_length, "memory-leak": memory_leak, "hardware-fault": hardware_fault,
-    "rank-desync": rank_desync, "input-stall": input_stall, "code-error": code_error, "reward-group-degenerate": reward_group_degenerate,
+    "rank-desync": rank_desync, "input-stall": input_stall, "code-error": code_error,
+    "token-id-out-of-range": token_id_out_of_range, "reward-group-degenerate": reward_group_degenerate,
     "preference-without-signal": preference_without_signal, "entropy-lost": entropy_lost, "reference-drift": reference_drift,
 }  # fmt: skip
 """Cause -> a case in which it must be named first."""
