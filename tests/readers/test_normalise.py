@@ -97,6 +97,12 @@ def test_batches_from_zero_without_a_stated_length_are_counted_on_by_their_strid
     assert run.frames[0].columns["loss"].steps.tolist() == list(range(0, 120, 10))
 
 
+def test_headers_of_epochs_over_many_unnumbered_rows_do_not_make_one_step_of_them() -> None:
+    records = [r for e in range(5) for r in ({"epoch": e}, *({"loss": 2.0 - 0.01 * i} for i in range(100)))]
+    run = normalise(raw(records))
+    assert run.frames[0].columns["loss"].steps.tolist() == list(range(500))
+
+
 def test_a_global_step_with_epochs_keeps_the_logs_own_numbers() -> None:
     run = normalise(raw([{"epoch": i // 10, "step": i, "loss": 1.0} for i in range(30)]))
     assert run.frames[0].columns["loss"].steps.tolist() == list(range(30))
@@ -125,6 +131,11 @@ def test_late_and_doubled_lines_are_kept_and_sorted_with_one_note() -> None:
     assert run.frames[0].columns["loss"].values.tolist() == [0.0, 1.0, 3.0, 4.0, 2.0, 5.0]
     assert notes(run) == ["reading.step-order"]
     assert run.info.notes[0].params["count"] == 2
+
+
+def test_a_table_with_the_newest_row_first_is_turned_around() -> None:
+    run = normalise(raw([{"step": s, "loss": 9.0 / (1 + s)} for s in range(50, -1, -1)]))
+    assert run.frames[0].columns["loss"].steps.tolist() == list(range(51))
 
 
 def test_rows_shuffled_by_writers_are_no_restarts() -> None:
@@ -302,8 +313,7 @@ def _columns(draw: st.DrawFn) -> RawColumn:
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.one_of(_NAMES, st.text(max_size=8)), _columns(), max_size=6))
 def test_any_raw_run_gives_ordered_frames_and_loses_no_row(columns: dict[str, RawColumn]) -> None:
-    with np.errstate(all="ignore"):
-        run = normalise(RawRun("log", "any", columns=columns))
+    run = normalise(RawRun("log", "any", columns=columns))
     for frame in run.frames:
         for column in frame.columns.values():
             assert all(a <= b for a, b in pairwise(column.steps.tolist()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 import numpy as np
 
@@ -103,6 +102,8 @@ def _demands(values: Mapping[str, Floats], mapping: Mapping[str, str]) -> dict[s
 
 
 def _nearest(word: str, among: list[str]) -> str:
+    from difflib import get_close_matches  # only for an error
+
     lower = {name.lower(): name for name in among}
     close = [lower[c] for c in get_close_matches(word.lower(), lower, n=3, cutoff=0.4)]
     close += [n for n in among if n not in close and (word.lower() in n.lower() or n.lower() in word.lower())]

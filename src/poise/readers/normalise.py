@@ -17,6 +17,7 @@ from poise.readers.steps import Axis, Points, choose_axis
 from poise.readers.values import convert, is_placeholder, resolution
 from poise.readers.words import split_name
 from poise.records import Column, Event, Frame, Ints, Message, RunInfo
+from poise.signals import signal_of
 
 _MAIN = (
     "loss",
@@ -60,6 +61,7 @@ class _Notes:
         self.said.append(Message(f"reading.{what}", params))
 
 
+@np.errstate(all="ignore")
 def normalise(raw: RawRun, mapping: Mapping[str, str] | None = None) -> Run:
     """Turn a parsed log into frames of named signals.
 
@@ -76,7 +78,7 @@ def normalise(raw: RawRun, mapping: Mapping[str, str] | None = None) -> Run:
     columns = _without_placeholders(columns, decided, notes)
     main = _main_of(columns, decided)
     axis = choose_axis(
-        {n: p for n, p in columns.items() if p.steps is None},
+        {n: p for n, p in columns.items() if p.steps is None and decided[n].meaning.rank >= 0},
         _main_rows(columns, main),
         _demanded_step(columns, mapping),
     )
@@ -125,7 +127,7 @@ def _main_of(columns: Mapping[str, Points], decided: Mapping[str, Assigned]) -> 
         parts = [n for column, n in by_column.items() if column.startswith(signal + "/")]
         if parts:
             return min(parts, key=list(columns).index)
-    judged = [n for n in columns if not decided[n].column.startswith(("other/", "epoch", "time"))]
+    judged = [n for n in columns if signal_of(decided[n].column).bad != "none"]
     return max(judged, key=lambda n: len(columns[n].values), default=None)
 
 

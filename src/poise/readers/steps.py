@@ -30,6 +30,7 @@ _LATER = {"samples": 5, "examples": 5, "tokens": 5, "images": 5, "epoch": 6, "ep
 _LARGEST = 2.0**62
 BATCH_RANK = 4
 EPOCH_RANK = 6
+LEAST_REACH = 0.3  # share of the main series' records with a step of their own, below which rows are counted instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def choose_axis(columns: Mapping[str, Points], main: Ints, demanded: str | None 
             best = (reached, rank, axis)
         if best[0] >= 0.9:
             break
-    if best is not None and best[0] > 0.02:
+    if best is not None and best[0] >= LEAST_REACH:
         return best[2]
     note = Message("reading.no-steps")
     return Axis(main, np.arange(len(main), dtype=np.int64), None, False, [note])
