@@ -95,7 +95,7 @@ def data_order(case: Case) -> Hypothesis | None:
     if not concerns(case, "loss-spike", "oscillation", "gradient-explosion"):
         return None
     weigh = Weigh(case, "data-order")
-    period = next((float(p) for p in facts(case, "period")), None)
+    period = next((float(p) for p in facts(case, "period") if p > 0), None)
     spikes = spike_steps(case)
     if period is None and len(spikes) >= 3:
         gaps = np.diff(spikes)
