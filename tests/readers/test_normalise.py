@@ -98,7 +98,9 @@ def test_batches_from_zero_without_a_stated_length_are_counted_on_by_their_strid
 
 
 def test_headers_of_epochs_over_many_unnumbered_rows_do_not_make_one_step_of_them() -> None:
-    records = [r for e in range(5) for r in ({"epoch": e}, *({"loss": 2.0 - 0.01 * i} for i in range(100)))]
+    records: list[dict[str, float]] = []
+    for epoch in range(5):
+        records += [{"epoch": epoch}, *({"loss": 2.0 - 0.01 * i} for i in range(100))]
     run = normalise(raw(records))
     assert run.frames[0].columns["loss"].steps.tolist() == list(range(500))
 

@@ -12,6 +12,7 @@ from poise.records import Bools, Column, Floats, Frame, Ints
 
 _LOOKED_AT = 64  # rows after a fall that are looked at
 _MOST_FALLS = 4000  # beyond that it is disorder, not restarts
+_MOST_TRIED = 500  # falls in a row that turned out to be none; bounds the time
 _TWICE = 0.4  # share of rows equal to the one before, from which on two writers are assumed
 
 Piece = tuple[slice, Ints, Ints | None]
@@ -27,7 +28,7 @@ def restarts(steps: Ints) -> list[int]:
     if not len(falls) or len(falls) > _MOST_FALLS:
         return []
     found: list[int] = []
-    start, top, upto = 0, int(steps[0]), 0
+    start, top, upto, tried = 0, int(steps[0]), 0, 0
     for fall in falls.tolist():
         if fall < upto:
             continue
@@ -36,9 +37,12 @@ def restarts(steps: Ints) -> list[int]:
         stretch = steps[fall : fall + _LOOKED_AT]
         beyond = np.flatnonzero(stretch > top)
         length = int(beyond[0]) if len(beyond) else len(stretch)
-        if _starts_over(steps[start:fall], stretch[:length], len(falls) * 8 <= len(steps) + 16):
+        tried += 1
+        if tried <= _MOST_TRIED and _starts_over(
+            steps[start:fall], stretch[:length], len(falls) * 8 <= len(steps) + 16
+        ):
             found.append(fall)
-            start, top = fall, int(steps[fall])
+            start, top, tried = fall, int(steps[fall]), 0
         else:
             upto = fall + length
     return found
