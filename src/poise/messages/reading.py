@@ -79,4 +79,12 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{name} is NaN or infinite on {count} ranks: {ranks}",
         "{name} 在 {count} 个 rank 上为 NaN 或无穷：{ranks}",
     ),
+    "reading.no-objects": (
+        "{count} values are no JSON objects and were skipped",
+        "有 {count} 个值不是 JSON 对象，已跳过",
+    ),
+    "reading.ragged": (
+        "{count} rows have more or fewer cells than the header, the first is line {line}",
+        "有 {count} 行的单元格数与表头不符，第一处在第 {line} 行",
+    ),
 }
