@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from poise.causes.base import Case
-from poise.causes.clues import LOSS_RISES, Weigh, concerns, finite, first_bad, half_precision, series
+from poise.causes.clues import LOSS_RISES, Weigh, concerns, facts, finite, first_bad, half_precision, series
 from poise.causes.rate import rate
 from poise.records import Hypothesis
 
@@ -48,9 +48,12 @@ def attention_logits(case: Case) -> Hypothesis | None:
 
 def stray_mask(case: Case) -> Hypothesis | None:
     """NaN from the first rows on, before any step could have done harm: a mask may leave rows with nothing to attend to."""
-    if not concerns(case, "non-finite", "gradient-zeros"):
+    if not concerns(case, "non-finite", "gradient-zeros", "not-learning"):
         return None
     weigh = Weigh(case, "stray-mask")
+    level = finite(series(case, "loss")[1])[-16:]
+    untrained = "untrained" in facts(case, "why") and len(level)
+    weigh.fact(untrained, 0.28, "ignores-input", value=float(np.median(level)) if len(level) else 0)
     loss, gradient = first_bad(case, "loss"), first_bad(case, "grad_norm")
     firsts = [b[0] for b in (loss, gradient) if b]
     rows = case.columns["loss"].steps if case.has("loss") else np.empty(0)

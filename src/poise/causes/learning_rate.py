@@ -13,6 +13,7 @@ from poise.causes.clues import (
     Weigh,
     burst,
     concerns,
+    facts,
     first_bad,
     loss_of,
     planned_steps,
@@ -50,11 +51,8 @@ def learning_rate_too_high(case: Case) -> Hypothesis | None:
     else:
         _after_a_burst(weigh)
     _large(weigh, schedule)
-    if (
-        not rising
-        and not any(m.id.endswith("burst-before") for m in weigh.evidence)
-        and not concerns(case, "policy-collapse")
-    ):
+    thrown = any(m.id.endswith("burst-before") for m in weigh.evidence)
+    if not (rising or thrown or concerns(case, "policy-collapse") or "untrained" in facts(case, "why")):
         return None
     where = position(case)
     weigh.against(where is not None and where > LATE and (settled(case) is None or _healed(case)), 0.15)

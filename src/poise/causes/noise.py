@@ -11,7 +11,7 @@ from poise.records import Hypothesis
 
 def small_batch_noise(case: Case) -> Hypothesis | None:
     """The loss swings by the same amount from the start on while its level falls or stands: few samples per step."""
-    if not concerns(case, "oscillation", "loss-spike", "plateau", "not-learning"):
+    if not concerns(case, "oscillation", "loss-spike", "plateau"):
         return None
     weigh = Weigh(case, "small-batch-noise")
     values = finite(series(case, loss_of(case) or "loss")[1])

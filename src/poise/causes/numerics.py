@@ -65,7 +65,7 @@ def non_finite_gradient(case: Case) -> Hypothesis | None:
     there = loss[loss_steps == step]
     weigh.fact(
         len(there) and np.isfinite(there[-1]) and there[-1] != 0,
-        0.35,
+        0.2,
         "gradient-bad-loss-fine",
         step=step,
         value=value,
@@ -77,7 +77,7 @@ def non_finite_gradient(case: Case) -> Hypothesis | None:
         and float(schedule.values[: np.searchsorted(schedule.steps, step, side="right")].max(initial=0.0)) == 0.0
     )
     weigh.fact(still, 0.35, "no-step-taken", step=step)
-    weigh.fact(len(past(case, "grad_norm")) == 0, 0.15, "from-the-first-row", step=step)
+    weigh.fact(len(past(case, "grad_norm")) == 0, 0.3, "from-the-first-row", step=step)
     return weigh.verdict(
         "P0", ("anomaly-mode", {"step": step}), "swap-attention", "use-bf16", test="one-batch-fp32", step=step
     )

@@ -28,7 +28,7 @@ def reward_group_degenerate(case: Case) -> Hypothesis | None:
         rows=len(flat),
         step=int(steps[np.argmax(flat)]) if len(steps) else 0,
     )
-    loss_steps, loss = series(case, "loss")
+    loss_steps, loss = series(case, "policy_loss" if case.has("policy_loss") else "loss")
     dead = loss == 0.0
     rl = case.has("reward") or case.has("policy_loss")
     at_end = len(dead) >= 3 and bool(dead[-3:].all())

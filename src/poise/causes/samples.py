@@ -7,11 +7,16 @@ import math
 import numpy as np
 
 from poise.causes.base import Case
-from poise.causes.clues import Weigh, concerns, finite, first_bad, series, setting
+from poise.causes.clues import Weigh, concerns, facts, finite, first_bad, series, setting
 from poise.records import Hypothesis
 
 RUN_OF_LEARNING = ("reward", "policy_loss", "reward_margin", "generator_loss")
 """Where one of these is logged the loss carries no level: an exact zero is no sign of masked labels."""
+
+MASKED = (
+    "non-finite", "suspicious-loss", "not-learning", "plateau", "loss-cliff", "level-shift", "gradient-zeros", "gradient-vanishing",
+    "overfitting", "loss-spike", "oscillation", "divergence",
+)  # fmt: skip
 
 
 def corrupt_samples(case: Case) -> Hypothesis | None:
@@ -52,6 +57,7 @@ def label_error(case: Case) -> Hypothesis | None:
             weigh.fact(first > 1.2 * chance, 0.5, "above-chance", value=first, chance=chance, classes=classes)
         elif first is not None:
             weigh.fact(first > 1.2 * math.log(262_144), 0.4, "above-any-chance", value=first, chance=math.log(262_144))
+    _ignores_input(weigh)
     if concerns(case, "not-learning") and not weigh.evidence:
         weigh.open("label statistics", 0.12)
     return weigh.verdict("P0", "check-label-decoding", "check-labels", test="overfit-one-batch")
@@ -59,7 +65,7 @@ def label_error(case: Case) -> Hypothesis | None:
 
 def label_masking(case: Case) -> Hypothesis | None:
     """A loss of exactly 0 with a gradient of 0, or a NaN loss with a gradient that is 0 or finite: no label was active."""
-    if any(case.has(name) for name in RUN_OF_LEARNING):
+    if any(case.has(name) for name in RUN_OF_LEARNING) or not concerns(case, *MASKED):
         return None
     weigh = Weigh(case, "label-masking")
     steps, values = series(case, "loss")
@@ -91,6 +97,13 @@ def first_bad_part(case: Case) -> tuple[str, int, float, list[str]] | None:
     name = min(bad, key=lambda n: bad[n][0])
     fine = [n for n in parts if n not in bad]
     return name, bad[name][0], bad[name][1], fine
+
+
+def _ignores_input(weigh: Weigh) -> None:
+    """A loss that stands at what word frequencies alone give: labels that have nothing to do with their inputs do that."""
+    loss = finite(series(weigh.case, "loss")[1])
+    if "untrained" in facts(weigh.case, "why") and len(loss):
+        weigh.fact(True, 0.3, "ignores-input", value=float(np.median(loss[-16:])))
 
 
 def _isolated(weigh: Weigh) -> None:

@@ -53,6 +53,7 @@ EVIDENCE: _Texts = {
     "zero-loss-zero-gradient": ("loss and gradient norm are both exactly 0 in {count} rows from step {step} on: no label is active", "从第 {step} 步起有 {count} 行损失与梯度范数都恰为 0：没有任何有效标签"),
     "zero-loss": ("the loss is exactly 0 in {count} rows from step {step} on, which no cross-entropy reaches by learning", "从第 {step} 步起有 {count} 行损失恰为 0，交叉熵不可能靠学习达到"),
     "nan-loss-finite-gradient": ("at step {step} the loss is NaN while the gradient norm is {value:.4g}: a mean over no labels", "第 {step} 步损失为 NaN 而梯度范数为 {value:.4g}：对零个标签求均值"),
+    "ignores-input": ("the loss stands at {value:.4g}, about what word frequencies alone give: the output does not depend on the input", "损失停在 {value:.4g}，约等于仅凭词频的水平：输出与输入无关"),
     "stairs": ("the loss falls in {count} stairs at epoch boundaries, at step {step} from {before:.4g} to {after:.4g}", "损失在 epoch 边界呈 {count} 级阶梯下降：第 {step} 步从 {before:.4g} 到 {after:.4g}"),
     "stairs-found": ("the loss falls in {count} stairs, the first at step {step}", "损失呈 {count} 级阶梯下降，首级在第 {step} 步"),
     "epochs-seen": ("the data were seen {epochs:.3g} times", "数据被看了 {epochs:.3g} 遍"),
