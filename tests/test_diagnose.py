@@ -188,3 +188,23 @@ def test_a_case_is_only_read() -> None:
     diagnose(given)
 
     assert all(np.array_equal(before[n], c.values, equal_nan=True) for n, c in given.columns.items())
+
+
+def test_a_long_log_is_thinned_far_from_the_onset_and_leads_to_the_same_causes() -> None:
+    rows, at = 200_000, 180_000
+    loss, rate = with_spike(calm_loss(rows), at), warmup_cosine(rows, warmup=2000)
+    loss[90_001] = np.nan
+    columns = {"loss": loss, "grad_norm": gradient(rows), "learning_rate": rate}
+
+    asked: list[int] = []
+
+    def spy(given: Case) -> None:
+        asked.append(len(given.columns["loss"]))
+        assert np.isnan(given.between("loss", 90_001, 90_002)[1]).all()
+        assert len(given.between("loss", at - 1000, at + 1000)[0]) == 2000
+
+    diagnose(case("loss-spike", at, columns, end=at + 6), [spy])
+    columns["loss"] = with_spike(calm_loss(rows), at)
+
+    assert asked[0] < 10_000
+    assert names(diagnose(case("loss-spike", at, columns, end=at + 6)))[0] == "bad-data-burst"
