@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from cause_cases import calm_loss, case, column, gradient, names, warmup_cosine, with_spike
+from cause_cases import calm_loss, case, column, gradient, incident, names, warmup_cosine, with_spike
 
 from poise.causes.base import Case
-from poise.diagnose import diagnose
+from poise.diagnose import case_of, diagnose
 from poise.explain import ROWS, row_of
 from poise.messages import render
-from poise.records import Event
+from poise.records import Event, Frame, RunInfo
 
 STEPS = 1000
 
@@ -208,3 +209,25 @@ def test_a_long_log_is_thinned_far_from_the_onset_and_leads_to_the_same_causes()
 
     assert asked[0] < 10_000
     assert names(diagnose(case("loss-spike", at, columns, end=at + 6)))[0] == "bad-data-burst"
+
+
+def test_a_branch_is_seen_with_what_came_before_it() -> None:
+    first = Frame({"loss": column(np.arange(620) * 1.0, np.arange(1, 621))}, branch=0)
+    second = Frame({"loss": column(np.arange(400) - 400.0, np.arange(601, 1001))}, (Event("restart", 601),), 1)
+    third = Frame({"loss": column([1.0], [1001])}, branch=2)
+    here, other = replace(incident("resume-jump", 601), branch=1), incident("loss-spike", 100, number=2)
+
+    made = case_of(here, RunInfo("run", "csv"), [first, second, third], [here, other])
+
+    loss = made.columns["loss"]
+    assert loss.steps.tolist() == list(range(1, 1001))
+    assert loss.values.tolist() == [*np.arange(600) * 1.0, *(np.arange(400) - 400.0)]
+    assert made.events == (Event("restart", 601),) and made.others == (other,)
+
+
+def test_a_run_that_starts_again_from_its_first_step_has_nothing_before_it() -> None:
+    first, second = Frame({"loss": column([3.0, 2.0])}, branch=0), Frame({"loss": column([5.0, 4.0])}, branch=1)
+
+    made = case_of(replace(incident("divergence", 0), branch=1), RunInfo("run", "csv"), [first, second], [])
+
+    assert made.columns["loss"].values.tolist() == [5.0, 4.0]

@@ -11,7 +11,8 @@ from poise.drawing import draw
 from poise.explain import LIKELY, ROWS, UnknownNameError, explain, picture, row_of
 from poise.messages import Text
 from poise.messages.causes import ADVICE
-from poise.messages.explain import CAUSES, KINDS as KIND_TEXTS, TABLE, WORDS
+from poise.messages.explain import CAUSES, TABLE, WORDS
+from poise.messages.explain import KINDS as KIND_TEXTS
 from poise.signals import KINDS
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from poise.causes import CAUSES
 from poise.causes.base import Case, Cause
-from poise.records import Column, Hypothesis
+from poise.records import Column, Event, Frame, Hypothesis, Incident, RunInfo
 
 KEPT = 6
 """More causes than this say that nothing is known."""
@@ -35,6 +35,36 @@ def diagnose(case: Case, causes: Iterable[Cause] = CAUSES) -> tuple[Hypothesis, 
     found.sort(key=lambda h: (-h.score, h.priority))
     best = found[0].score if found else 0.0
     return tuple(h for h in found[:KEPT] if h.score >= 0.2 * best or h.score >= 0.1)
+
+
+def case_of(incident: Incident, info: RunInfo, frames: Iterable[Frame], incidents: Iterable[Incident]) -> Case:
+    """Collect what a run says about an incident.
+
+    A branch is given with what came before it, up to the step at which it began: that is what its own run looked like.
+
+    Args:
+        frames: one per branch, in order, or several consecutive ones of each.
+        incidents: all of the run; the others are context.
+    """
+    columns: dict[str, Column] = {}
+    events: list[Event] = []
+    for frame in frames:
+        if frame.branch > incident.branch:
+            break
+        begin = min((int(c.steps[0]) for c in frame.columns.values() if len(c)), default=None)
+        if begin is not None:
+            columns = {name: c.slice(0, int(np.searchsorted(c.steps, begin))) for name, c in columns.items()}
+            columns |= {name: _joined(columns.get(name), c) for name, c in frame.columns.items()}
+        events += frame.events
+    others = tuple(i for i in incidents if i.id != incident.id)
+    return Case(incident, info, columns, tuple(events), others)
+
+
+def _joined(first: Column | None, second: Column) -> Column:
+    if first is None or not len(first) or first.values.shape[1:] != second.values.shape[1:]:
+        return second
+    steps, values = np.concatenate([first.steps, second.steps]), np.concatenate([first.values, second.values])
+    return replace(second, steps=steps, values=values, resolution=max(first.resolution, second.resolution))
 
 
 def _thinned(column: Column, onset: int) -> Column:

@@ -15,7 +15,6 @@ from bug_logs import (
     csv_file,
     evidence,
     falling,
-    incident,
     jsonl,
     kinds,
     noisy,

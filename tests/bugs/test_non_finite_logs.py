@@ -8,7 +8,21 @@ from pathlib import Path
 
 import numpy as np
 from bug_logs import (
-    Run, alarms, all_causes, causes, console, csv_file, evidence, falling, incident, jsonl, kinds, noisy, said, trainer_state, with_cause,
+    Run,
+    alarms,
+    all_causes,
+    causes,
+    console,
+    csv_file,
+    evidence,
+    falling,
+    incident,
+    jsonl,
+    kinds,
+    noisy,
+    said,
+    trainer_state,
+    with_cause,
 )  # fmt: skip
 
 Diagnose = Callable[[Path], Run]

@@ -131,7 +131,9 @@ def _activations(weigh: Weigh) -> None:
         if name.partition("/")[0] == "activation_max":
             steps, values = series(weigh.case, name)
             at = int(np.argmax(np.where(np.isnan(values), -1.0, values)))
-            peaks.append((float(values[at]), int(steps[at]), name.partition("/")[2] or name))
+            peaks.append(
+                (float(values[at]), int(steps[at]), name.partition("/")[2] or weigh.case.info.names.get(name, name))
+            )
     if peaks:
         value, step, module = max(peaks)
         weigh.fact(value >= FP16_MAX, 0.7, "activation-overflow", value=value, step=step, module=module)

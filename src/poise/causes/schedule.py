@@ -84,9 +84,11 @@ def schedule_misapplied(case: Case) -> Hypothesis | None:
         and ends < 0.75 * planned
         and schedule.values[0] > 0
     ):
-        ratio = (planned - min(started, 1)) / ends
-        weigh.fact(True, 0.85, "schedule-ends-early", step=ends, planned=planned, ratio=ratio)
-        weigh.fact(abs(ratio - round(ratio)) < 0.12 and round(ratio) >= 2, 0.07, "schedule-factor", factor=round(ratio))
+        gap = int(schedule.steps[np.searchsorted(schedule.steps, ends) - 1])  # it was not zero yet at this step
+        low, high = planned / ends, planned / max(gap, 1)
+        factor = next((n for n in range(2, 129) if 0.98 * low <= n <= 1.02 * high), None)
+        weigh.fact(True, 0.85, "schedule-ends-early", step=ends, planned=planned, ratio=float(factor or low))
+        weigh.fact(factor is not None and high < 1.2 * low, 0.07, "schedule-factor", factor=factor or 0)
     near = schedule.jump is not None and abs(schedule.jump[0] - case.incident.onset_step) <= _reach(schedule)
     if schedule.jump is not None and near and concerns(case, *LOSS_RISES):
         step, low, high = schedule.jump
