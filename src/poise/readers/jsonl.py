@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,21 @@ from poise.readers.json_rows import RowTable, merge_config
 from poise.records import Message
 
 NAME = "jsonl"
+_COURSE = re.compile(r"(^|[^a-z])(step|iter(ation)?|epoch|loss|reward|acc(uracy)?)s?($|[^a-z])", re.IGNORECASE)
 
 
 def sniff(head: bytes, path: Path) -> float:
-    """How sure that these are objects of numbers."""
-    if head.lstrip()[:1] not in (b"{", b"["):
+    """How sure that these are objects of numbers that follow a run's course."""
+    start = head.lstrip()[:2]
+    if start[:1] not in (b"{", b"["):
         return 0.0
     rows = json_text.first_objects(head)
-    if rows:
-        return 0.8 if _kind(rows)[0] != NAME else 0.7
-    return 0.3 if head.lstrip()[:2] not in (b"[[", b"{'") else 0.1
+    if not rows:
+        return 0.3 if start != b"[[" else 0.1
+    if _kind(rows)[0] != NAME:
+        return 0.8
+    inner = [item for row in rows for item in row.values() if isinstance(item, dict)]
+    return 0.7 if any(_COURSE.search(key) for row in [*rows, *inner] for key in row) else 0.2
 
 
 def read(path: Path) -> list[RawRun]:
