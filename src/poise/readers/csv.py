@@ -7,6 +7,7 @@ parser; what that refuses is decoded by numpy, and what that refuses cell by cel
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from array import array
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from poise.records import Floats, Ints, Message
 NAME = "csv"
 BLOCK = 1 << 18
 _LONGEST_QUOTE = 1 << 22
+_RULE = re.compile(r"[\s:+=-]*$")
 _MISSING = b"-1.2345678901234567e-300"
 """Stands for an empty cell while a block is a list of numbers."""
 _MISSING_VALUE = float(_MISSING)
@@ -37,7 +39,7 @@ def sniff(head: bytes, path: Path) -> float:
     found = layout(text if len(head) < 65536 else text[: text.rfind("\n")])
     if found is None:
         return 0.0
-    if found.delimiter == " " or (found.headless and len(found.names) < 2):
+    if found.delimiter == " " or found.regular < 0.75:
         return 0.3
     if writer(found.names)[0] != NAME:
         return 0.9
@@ -97,17 +99,15 @@ class Table:
         self._line = found.skip
         self._ragged: list[int] = []
         self._headers: list[int] = []
+        self._torn = 0
 
     def add(self, block: bytes) -> None:
         """Append the rows of a block of whole lines."""
-        if not block.strip():
-            self._line += block.count(b"\n")
-            return
-        values = self._fast(block)
-        if values is None:
+        plain = _plain(block, self._layout) if block.strip() else b""
+        if plain is not None and plain and _rectangular(plain, len(self._names)):
+            self._rectangle(plain)
+        elif plain != b"":
             self._slow(block)
-        else:
-            self._append(values)
         self._line += block.count(b"\n")
 
     def finish(self) -> dict[str, RawColumn]:
@@ -123,47 +123,55 @@ class Table:
             said.append(Message("reading.header-again", {"line": self._headers[0], "count": len(self._headers)}))
         if self._ragged:
             said.append(Message("reading.ragged", {"count": len(self._ragged), "line": self._ragged[0]}))
+        if self._torn:
+            said.append(Message("reading.torn-end", {"place": f"line {self._torn}"}))
         return said
 
-    def _fast(self, block: bytes) -> Floats | None:
-        """A block of numbers as an array (rows, columns), or None if it holds anything else."""
-        plain = _plain(block, self._layout)
+    def _rectangle(self, plain: bytes) -> None:
+        """Append rows that all have one cell per column, with commas between."""
         width = len(self._names)
-        if plain is None or not _rectangular(plain, width):
-            return None
         joined = plain.replace(b"\n", b",")
-        try:
-            return np.frombuffer(array("d", orjson.loads(b"[" + joined + b"]"))).reshape(-1, width)
-        except (ValueError, TypeError, OverflowError):
-            pass
-        filled = _fill(plain)
-        try:
-            return np.frombuffer(array("d", orjson.loads(b"[" + filled + b"]"))).reshape(-1, width)
-        except (ValueError, TypeError, OverflowError):
-            return _by_numpy(filled, width)
-
-    def _append(self, values: Floats) -> None:
+        rows = plain.count(b"\n") + 1
+        values = flat_numbers(joined, rows * width)
+        if values is not None:
+            for i, name in enumerate(self._names):
+                self._numbers(name, values[i::width])
+            self._rows += rows
+            return
+        cells = source.decode(joined).split(",")
+        if self._names[0] in cells[::width]:
+            self._slow(plain + b"\n", ",")  # the header again
+            return
         for i, name in enumerate(self._names):
-            column = values[:, i]
-            empty = column == _MISSING_VALUE
-            if empty.any():
-                at = np.flatnonzero(~empty)
-                self._columns.extend(name, column[at], self._rows, at)
-            else:
-                self._columns.extend(name, column, self._rows)
-        self._rows += len(values)
+            self._cells(name, cells[i::width])
+        self._rows += rows
 
-    def _slow(self, block: bytes) -> None:
-        """Take a block cell by cell: texts, quotes, repeated headers, ragged rows."""
+    def _numbers(self, name: str, column: Floats) -> None:
+        empty = column == _MISSING_VALUE
+        at = np.flatnonzero(~empty) if empty.any() else None
+        self._columns.extend(name, column if at is None else column[at], self._rows, at)
+
+    def _cells(self, name: str, cells: list[str]) -> None:
+        values = flat_numbers(",".join(cells).encode("utf-8", "replace"), len(cells))
+        if values is not None:
+            self._numbers(name, values)
+            return
+        known = {cell: from_text(cell) for cell in dict.fromkeys(cells)}
+        found = [(i, x) for i, cell in enumerate(cells) if (x := known[cell]) is not None]
+        self._columns.extend(name, np.array([x for _, x in found]), self._rows, np.array([i for i, _ in found], np.int64))
+
+    def _slow(self, block: bytes, delimiter: str = "") -> None:
+        """Take a block row by row: quotes, repeated headers, ragged rows."""
         pending: list[list[str]] = []
         whole = block.endswith(b"\n")
-        rows = _cells(source.decode(block), self._layout.delimiter)
+        rows = _cells_of_rows(source.decode(block), delimiter or self._layout.delimiter)
         for i, cells in enumerate(rows):
             line = self._line + i + 1
-            if not any(cells):
+            if not any(cells) or (self._layout.delimiter == "|" and all(map(_RULE.match, cells))):
                 continue
             if not whole and i == len(rows) - 1 and len(cells) < len(self._names):
-                continue  # the last line is torn: its last cell may be half a number
+                self._torn = line  # and its last cell may be half a number
+                continue
             if self._repeats_header(cells):
                 self._headers.append(line)
                 self._texts(pending)
@@ -190,18 +198,11 @@ class Table:
             cells = [row[k] if k < len(row) else "" for row in rows]
             if self._layout.decimal_comma:
                 cells = [cell.replace(",", ".") for cell in cells]
-            try:
-                self._columns.extend(name, np.array(list(map(float, cells))), self._rows)
-                continue
-            except ValueError:
-                pass
-            found = [(i, x) for i, cell in enumerate(cells) if cell and (x := from_text(cell)) is not None]
-            at = np.array([i for i, _ in found], np.int64)
-            self._columns.extend(name, np.array([x for _, x in found]), self._rows, at)
+            self._cells(name, cells)
         self._rows += len(rows)
 
 
-def _cells(text: str, delimiter: str) -> list[list[str]]:
+def _cells_of_rows(text: str, delimiter: str) -> list[list[str]]:
     """The stripped cells of each row."""
     lines = text.split("\n")
     if lines and not lines[-1]:
@@ -252,24 +253,38 @@ def _rectangular(plain: bytes, width: int) -> bool:
     return bool((marks.reshape(-1, width)[:, -1] == 10).all()) and int(ends.sum()) * width == len(marks)
 
 
-def _fill(plain: bytes) -> bytes:
-    """The cells of all lines in one list, empty ones filled in."""
-    filled = b"," + plain.replace(b"\n", b",") + b","
-    filled = filled.replace(b",,", b"," + _MISSING + b",").replace(b",,", b"," + _MISSING + b",")
-    return filled[1:-1]
+def flat_numbers(joined: bytes, count: int) -> Floats | None:
+    """Cells joined by commas as numbers, empty ones as `_MISSING_VALUE`; None if that cannot be said of `count` cells."""
+    if b"true" in joined or b"false" in joined:
+        return None  # JSON, but no numbers
+    values = _by_json(joined, count)
+    if values is not None:
+        return values
+    filled = b"," + joined + b","
+    filled = filled.replace(b",,", b"," + _MISSING + b",").replace(b",,", b"," + _MISSING + b",")[1:-1]
+    values = _by_json(filled, count)
+    return _by_numpy(filled, count) if values is None else values
 
 
-def _by_numpy(filled: bytes, width: int) -> Floats | None:
+def _by_json(joined: bytes, count: int) -> Floats | None:
+    try:
+        values = np.frombuffer(array("d", orjson.loads(b"[" + joined + b"]")))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return values if len(values) == count else None
+
+
+def _by_numpy(joined: bytes, count: int) -> Floats | None:
     """What JSON does not take for numbers: nan, inf, +1, .5, 1. and 007."""
-    if filled.translate(None, b"0123456789.,+-eEnaifNAIF"):
+    if joined.translate(None, b"0123456789.,+-eEnaifNAIF"):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            values = np.fromstring(filled.decode("ascii"), sep=",")
+            values = np.fromstring(joined.decode("ascii"), sep=",")
         except (DeprecationWarning, ValueError):
             return None
-    return values.reshape(-1, width) if len(values) == filled.count(b",") + 1 else None
+    return values if len(values) == count else None
 
 
 def _exported_runs(run: RawRun) -> list[RawRun]:

@@ -123,7 +123,7 @@ class RowTable:
         for i, cell in enumerate(cells):
             if type(cell) is list and 0 < len(cell) <= WIDEST_LIST:
                 cell = {str(k): item for k, item in enumerate(cell)}
-            if type(cell) is dict and cell:
+            if type(cell) is dict and cell and "_type" not in cell:  # W&B's pictures and histograms are no numbers
                 inner.append(cell)
                 places.append(i)
         if _CONFIG.search(name):

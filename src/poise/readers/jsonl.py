@@ -26,7 +26,9 @@ def sniff(head: bytes, path: Path) -> float:
         return 0.3 if start != b"[[" else 0.1
     if _kind(rows)[0] != NAME:
         return 0.8
-    inner = [item for row in rows for item in row.values() if isinstance(item, dict)]
+    values = [item for row in rows for item in row.values()]
+    values += [item[0] for item in values if isinstance(item, list) and item]
+    inner = [item for item in values if isinstance(item, dict)]
     return 0.7 if any(_COURSE.search(key) for row in [*rows, *inner] for key in row) else 0.2
 
 

@@ -39,6 +39,7 @@ class Layout:
         delimiter: one character, or a blank for columns parted by any white space.
         names: the columns.
         skip: lines before the first row.
+        regular: share of the first rows that are as wide as the first.
         config: settings stated in comment lines above the table.
         headless: whether the names are made up.
         decimal_comma: whether 0,5 is a half.
@@ -47,6 +48,7 @@ class Layout:
     delimiter: str
     names: list[str]
     skip: int
+    regular: float = 1.0
     config: dict[str, Any] = field(default_factory=dict)
     headless: bool = False
     decimal_comma: bool = False
@@ -84,40 +86,44 @@ def layout(text: str) -> Layout | None:
     body = [line for line in lines[skip : skip + SAMPLE] if line.strip()]
     if not body or body[0].lstrip()[:1] in ("{", "["):
         return None
-    for delimiter in [forced] if forced else [*DELIMITERS, " "]:
-        found = _with_delimiter(body, delimiter, commented)
-        if found:
-            found.skip += skip
-            found.config = config
-            return found
-    return None
+    options = [_with_delimiter(body, delimiter, commented) for delimiter in ([forced] if forced else [*DELIMITERS, " "])]
+    found = max((option for option in options if option), key=lambda option: option.regular, default=None)
+    if found:
+        found.skip += skip
+        found.config = config
+    return found
 
 
 def _with_delimiter(body: Sequence[str], delimiter: str, commented: str) -> Layout | None:
     cells = [cells_of(line, delimiter) for line in body if not _SEPARATOR.match(line)]
     width, share = Counter(map(len, cells)).most_common(1)[0]
-    single = delimiter == "," and max(map(len, cells)) == 1
-    if not single and (max(width, len(cells[0])) < 2 or 2 * share < len(cells)):
-        return None
     comma = delimiter in (";", "\t", "|", " ") and _has_decimal_commas(cells)
-    first = cells[0]
-    if _is_header(first):
-        rows, names, skip = cells[1:], unique(first), 1
-        if rows and not _numeric(rows, comma, 0.25):
-            return None
-        if delimiter == " " and (len(rows) < 2 or any(len(row) != len(first) for row in rows)):
-            return None
-        if single and (len(rows) < 2 or len(first[0].split()) > 3):
-            return None
-        return Layout(delimiter, names, skip, decimal_comma=comma)
-    if not _numeric(cells, comma, 0.7) or single or delimiter == "|":
+    regular = sum(len(row) == len(cells[0]) for row in cells) / len(cells)
+    if _is_header(cells[0]):
+        fits = _fits_header(cells[0], cells[1:], delimiter, comma)
+        return Layout(delimiter, unique(cells[0]), 1, regular, decimal_comma=comma) if fits else None
+    if delimiter == "|" or width < 2 or 2 * share < len(cells) or not _numeric(cells, comma, 0.7):
         return None
-    if delimiter == " " and (len(cells) < 3 or any(from_text(cell) is None for row in cells for cell in row)):
+    if delimiter == " " and not _all_numbers(cells, width):
         return None
     stated = cells_of(commented.lstrip("# "), delimiter) if commented else []
     if len(stated) == width and _is_header(stated):
-        return Layout(delimiter, unique(stated), 0, decimal_comma=comma)
-    return Layout(delimiter, [f"c{i}" for i in range(width)], 0, headless=True, decimal_comma=comma)
+        return Layout(delimiter, unique(stated), 0, regular, decimal_comma=comma)
+    return Layout(delimiter, [f"c{i}" for i in range(width)], 0, regular, headless=True, decimal_comma=comma)
+
+
+def _fits_header(header: Sequence[str], rows: Sequence[Sequence[str]], delimiter: str, comma: bool) -> bool:
+    """Whether rows look like those of a table with this header."""
+    if len(header) == 1:  # one column: no delimiter confirms the table, so its rows must be beyond doubt
+        return delimiter == "," and len(header[0].split()) <= 3 and _all_numbers(rows, 1)
+    if delimiter == " ":
+        return len(rows) > 1 and all(len(row) == len(header) for row in rows) and _numeric(rows, comma, 0.5)
+    parted = sum(len(row) > 1 for row in rows)
+    return not rows or (2 * parted >= len(rows) and _numeric(rows, comma, 0.25))
+
+
+def _all_numbers(rows: Sequence[Sequence[str]], width: int) -> bool:
+    return len(rows) > 1 and all(len(row) == width and None not in map(from_text, row) for row in rows)
 
 
 def _is_header(cells: Sequence[str]) -> bool:
