@@ -37,7 +37,8 @@ class Weigh:
         """Count a clue where it holds; returns whether it did."""
         if holds:
             self.score += weight
-            self.evidence.append(Message(f"causes.evidence.{clue}", params))
+            plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
+            self.evidence.append(Message(f"causes.evidence.{clue}", plain))
         return bool(holds)
 
     def against(self, holds: object, weight: float) -> None:
@@ -248,3 +249,17 @@ def planned_steps(case: Case) -> int:
     stated = setting(case, "max_steps", "train_iters", "total_steps", "max_iters", "num_iterations")
     planned = int(stated) if isinstance(stated, int | float) and not isinstance(stated, bool) and stated > 0 else 0
     return max(case.last_step, planned)
+
+
+def isolated(case: Case) -> tuple[int, int, float] | None:
+    """Count, first step and next finite loss of non-finite losses after which the loss is at its old level: no weight was hurt."""
+    steps, values = series(case, "loss")
+    bad = ~np.isfinite(values)
+    if not bad.any() or bad[-1] or bad.mean() > 0.1:
+        return None
+    at = int(np.argmax(bad))
+    before, after = finite(values[:at])[-8:], finite(values[at:])[:8]
+    if len(before) < 3 or not len(after):
+        return None
+    same = abs(float(np.median(after)) - float(np.median(before))) < 0.25 * abs(float(np.median(before)))
+    return (int(bad.sum()), int(steps[at]), float(after[0])) if same else None

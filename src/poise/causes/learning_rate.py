@@ -15,6 +15,8 @@ from poise.causes.clues import (
     concerns,
     facts,
     first_bad,
+    isolated,
+    kinds,
     loss_of,
     planned_steps,
     position,
@@ -40,6 +42,8 @@ def learning_rate_too_high(case: Case) -> Hypothesis | None:
     schedule = rate(case)
     if schedule is not None and schedule.at_onset == 0 and schedule.phase != "zero":
         return None  # no step had any size yet
+    if kinds(case) == {"non-finite"} and isolated(case):
+        return None  # weights that a step has ruined do not come back
     weigh = Weigh(case, "learning-rate-too-high")
     rising = concerns(case, *LOSS_RISES)
     if rising:
@@ -66,7 +70,7 @@ def learning_rate_too_high(case: Case) -> Hypothesis | None:
 
 def warmup_too_short(case: Case) -> Hypothesis | None:
     """The incident lies in or right behind a warmup that is short for the run."""
-    if not concerns(case, *LOSS_RISES):
+    if not concerns(case, *LOSS_RISES) or (kinds(case) == {"non-finite"} and isolated(case)):
         return None
     schedule, where = rate(case), position(case)
     weigh = Weigh(case, "warmup-too-short")

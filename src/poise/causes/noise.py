@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from poise.causes.base import Case
-from poise.causes.clues import Weigh, concerns, finite, loss_of, series, setting
+from poise.causes.clues import Weigh, burst, concerns, finite, loss_of, series, setting
 from poise.records import Hypothesis
 
 
@@ -14,6 +14,9 @@ def small_batch_noise(case: Case) -> Hypothesis | None:
     if not concerns(case, "oscillation", "loss-spike", "plateau"):
         return None
     weigh = Weigh(case, "small-batch-noise")
+    rise = burst(case, loss_of(case) or "loss")
+    if rise is not None and rise.ratio > 1.5 and concerns(case, "loss-spike"):
+        return None  # noise has no such tail
     values = finite(series(case, loss_of(case) or "loss")[1])
     size = _batch(case)
     if len(values) >= 32:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from poise.causes.base import Case
-from poise.causes.clues import Weigh, concerns, facts, finite, first_bad, series, setting
+from poise.causes.clues import Weigh, concerns, facts, finite, first_bad, isolated, series, setting
 from poise.records import Hypothesis
 
 RUN_OF_LEARNING = ("reward", "policy_loss", "reward_margin", "generator_loss")
@@ -107,16 +107,9 @@ def _ignores_input(weigh: Weigh) -> None:
 
 
 def _isolated(weigh: Weigh) -> None:
-    """Non-finite losses whose next finite value is back at the old level: the weights were not hurt."""
-    steps, values = series(weigh.case, "loss")
-    bad = ~np.isfinite(values)
-    if not bad.any() or bad[-1] or bad.mean() > 0.1:
-        return
-    at = int(np.argmax(bad))
-    before, after = finite(values[:at])[-8:], finite(values[at:])[:8]
-    if len(before) >= 3 and len(after) >= 1:
-        same = abs(float(np.median(after)) - float(np.median(before))) < 0.25 * abs(float(np.median(before)))
-        weigh.fact(same, 0.5, "isolated-non-finite", count=int(bad.sum()), step=int(steps[at]), after=float(after[0]))
+    found = isolated(weigh.case)
+    if found is not None:
+        weigh.fact(True, 0.5, "isolated-non-finite", count=found[0], step=found[1], after=found[2])
 
 
 def _aligned(case: Case, signal: str, steps: np.ndarray) -> np.ndarray:
