@@ -42,7 +42,8 @@ def _rate_ends_early() -> Frame:
 @dataclass(slots=True)
 class _Track:
     course: Course = field(default_factory=Course)
-    noise: float = 0.0
+    noise: float = 0.0  # of single rows, as a share of the level
+    noises: list[float] = field(default_factory=list)
     zero_rows: int = 0  # rows of the loss since the learning rate is exactly zero
     zero_since: int = -1
     zero_level: float = float("nan")
@@ -109,10 +110,12 @@ class NotLearning:
     def _block(self, track: _Track, loss: Loss, rates: Floats, row: int, stop: int) -> list[Finding]:
         blocks = len(track.course.medians)
         self._count_zeros(track, loss, rates, row, stop)
+        block = np.concatenate([track.course.pending, loss.values[row:stop]])
         track.course.update(loss.steps[row:stop], loss.values[row:stop])
         if len(track.course.medians) == blocks:
             return []
-        track.noise = float(loss.sigma[stop - 1])
+        track.noises = [*track.noises[-MIN_BLOCKS + 1 :], _row_noise(block)]
+        track.noise = float(np.median(track.noises))
         rising = rates[stop - 1] >= track.top_rate * 0.99 and np.isfinite(rates[stop - 1]) and track.top_rate > 0
         track.top_rate = max(track.top_rate, float(np.nan_to_num(rates[row:stop]).max()))
         return [f for f in (self._zero(track, loss, stop), self._uniform(track, loss, stop), self._level(track, loss, stop, bool(rising))) if f]
@@ -186,6 +189,11 @@ class NotLearning:
             kind, loss.name, onset, int(loss.steps[stop - 1]), severity, Message(f"detectors.not-learning.{text}", numbers),
             chronic=True, value=now, facts={"why": text, **facts},
         )  # fmt: skip
+
+
+def _row_noise(block: Floats) -> float:
+    """Noise of single rows from their successive differences, which no trend widens, as a share of the level."""
+    return float(1.05 * np.median(np.abs(np.diff(block))) / max(abs(np.median(block)), 1e-300))
 
 
 def _share(score: float) -> float:
