@@ -255,7 +255,7 @@ def isolated(case: Case) -> tuple[int, int, float] | None:
     """Count, first step and next finite loss of non-finite losses after which the loss is at its old level: no weight was hurt."""
     steps, values = series(case, "loss")
     bad = ~np.isfinite(values)
-    if not bad.any() or bad[-1] or bad.mean() > 0.1:
+    if not bad.any() or bad[-3:].all() or bad.mean() > 0.1:
         return None
     at = int(np.argmax(bad))
     before, after = finite(values[:at])[-8:], finite(values[at:])[:8]
