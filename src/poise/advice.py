@@ -186,7 +186,7 @@ SNIPPETS: Mapping[str, Mapping[str, str]] = {
         "torch": "halve the micro-batch, double the accumulation, checkpoint activations",
     },
     "fix-shapes": {
-        "hf": "TrainingArguments(group_by_length=True), or packing=True; tokenizer(..., max_length=L, truncation=True)",
+        "hf": "TrainingArguments(train_sampling_strategy='group_by_length') (group_by_length=True before transformers 5)",
         "lightning": "pad to multiples of 64 in collate_fn, and bucket by length",
         "keras": "ds.padded_batch(batch, padded_shapes=[L])",
         "torch": "pad to a few fixed lengths in collate_fn, or pack samples to full sequences",
