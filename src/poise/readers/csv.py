@@ -50,7 +50,7 @@ def read(path: Path) -> list[RawRun]:
     """Read each row as a record; cells that are no numbers are left out. A W&B export gives one run per run in it."""
     notes: list[Message] = []
     blocks = source.blocks(path, BLOCK, notes)
-    first = next(blocks)
+    first = next(blocks, b"")
     found = layout(source.decode(first[:65536] if len(first) < 65536 else first[: first.rfind(b"\n", 0, 65536) + 1]))
     if found is None:
         raise UnreadableError(f"{path} is no table of numbers: no delimiter gives rows of equal width under a header.")
@@ -158,7 +158,9 @@ class Table:
             return
         known = {cell: from_text(cell) for cell in dict.fromkeys(cells)}
         found = [(i, x) for i, cell in enumerate(cells) if (x := known[cell]) is not None]
-        self._columns.extend(name, np.array([x for _, x in found]), self._rows, np.array([i for i, _ in found], np.int64))
+        self._columns.extend(
+            name, np.array([x for _, x in found]), self._rows, np.array([i for i, _ in found], np.int64)
+        )
 
     def _slow(self, block: bytes, delimiter: str = "") -> None:
         """Take a block row by row: quotes, repeated headers, ragged rows."""
@@ -311,4 +313,6 @@ def _at_rows(column: RawColumn, rows: Ints) -> RawColumn:
     return RawColumn(column.rows[kept], column.values[kept])
 
 
-READER = Reader(NAME, sniff, read, about="CSV of Lightning, Keras, YOLO, RLlib, OpenAI loggers, W&B exports, or any other")
+READER = Reader(
+    NAME, sniff, read, about="CSV of Lightning, Keras, YOLO, RLlib, OpenAI loggers, W&B exports, or any other"
+)

@@ -235,7 +235,8 @@ def _whole_items(buffer: bytes) -> tuple[list[Any], bytes, bool]:
     whole = buffer.rfind(b"}") + 1
     text = source.decode(buffer[:whole])
     batch, at, ended = _walk_items(text)
-    return batch, text[at:].encode("utf-8", "replace").lstrip(b", \r\n\t") + buffer[whole:], ended
+    rest = text[at:].encode("utf-8", "replace") + buffer[whole:]
+    return batch, rest if ended else rest.lstrip(b", \r\n\t"), ended
 
 
 def _document(data: bytes) -> list[Any]:

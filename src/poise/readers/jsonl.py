@@ -49,7 +49,9 @@ def read(path: Path) -> list[RawRun]:
     if table.bad:
         run.notes.append(Message("reading.no-objects", {"count": table.bad}))
     if not run.columns:
-        raise UnreadableError(f"{path} holds no JSON objects with numbers in them{_where(faults)}. Is it a training log?")
+        raise UnreadableError(
+            f"{path} holds no JSON objects with numbers in them{_where(faults)}. Is it a training log?"
+        )
     return [run]
 
 

@@ -60,8 +60,8 @@ def cells_of(line: str, delimiter: str) -> list[str]:
         return line.split()
     if delimiter == "|":
         line = line.strip()
-        line = line[1:] if line.startswith("|") else line
-        line = line[:-1] if line.endswith("|") else line
+        line = line.removeprefix("|")
+        line = line.removesuffix("|")
     if '"' not in line:
         return [cell.strip() for cell in line.split(delimiter)]
     try:
@@ -86,7 +86,9 @@ def layout(text: str) -> Layout | None:
     body = [line for line in lines[skip : skip + SAMPLE] if line.strip()]
     if not body or body[0].lstrip()[:1] in ("{", "["):
         return None
-    options = [_with_delimiter(body, delimiter, commented) for delimiter in ([forced] if forced else [*DELIMITERS, " "])]
+    options = [
+        _with_delimiter(body, delimiter, commented) for delimiter in ([forced] if forced else [*DELIMITERS, " "])
+    ]
     found = max((option for option in options if option), key=lambda option: option.regular, default=None)
     if found:
         found.skip += skip
