@@ -129,7 +129,9 @@ def quick_table(language: str = "en") -> str:
     parts = [_word("table-title", language), ""]
     for row in ROWS:
         parts.append(f"{row.priority}  {row.text(language=language)}")
-        parts.append(_wrapped(f"{_word('causes', language)}: {row.text('causes', language)} ({', '.join(row.causes)})", "    "))
+        parts.append(
+            _wrapped(f"{_word('causes', language)}: {row.text('causes', language)} ({', '.join(row.causes)})", "    ")
+        )
         parts.append(_wrapped(f"{_word('treatment', language)}: {row.text('treatment', language)}", "    "))
     return "\n".join([*parts, "", _word("more", language)])
 
@@ -147,7 +149,9 @@ def explain(name: str | None = None, language: str = "en") -> str:
     pages += [_cause(wanted, language)] if wanted in NAMES else []
     if not pages:
         known = [*KINDS, *NAMES]
-        nearest = difflib.get_close_matches(wanted, known, 3, 0.5) or [n for n in known if wanted in n][:3] or ["divergence"]
+        nearest = (
+            difflib.get_close_matches(wanted, known, 3, 0.5) or [n for n in known if wanted in n][:3] or ["divergence"]
+        )
         raise UnknownNameError(_word("unknown", language, name=name, nearest=", ".join(nearest)))
     return "\n\n".join(pages)
 
@@ -156,10 +160,16 @@ def _symptom(kind: str, language: str) -> str:
     parts = [kind, _wrapped(render(Message(f"explain.kind.{kind}"), language))]
     if kind in LIKELY:
         parts += ["", f"{_word('likely', language)}:"]
-        parts += [_wrapped(f"{c}: {render(Message(f'explain.cause.{c}'), language)}", "  ", "    ") for c in LIKELY[kind]]
+        parts += [
+            _wrapped(f"{c}: {render(Message(f'explain.cause.{c}'), language)}", "  ", "    ") for c in LIKELY[kind]
+        ]
     for detector in ALL:
         if kind in detector.kinds:
-            parts += ["", f"{_word('detector', language)} ({detector.__name__}):", textwrap.indent(inspect.getdoc(detector) or "", "  ")]
+            parts += [
+                "",
+                f"{_word('detector', language)} ({detector.__name__}):",
+                textwrap.indent(inspect.getdoc(detector) or "", "  "),
+            ]
             parts += _examples(detector, kind, language)
     return "\n".join(parts)
 
@@ -207,4 +217,6 @@ def _word(word: str, language: str, **params: object) -> str:
 
 
 def _wrapped(text: str, first: str = "", rest: str | None = None) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=first if rest is None else rest, break_on_hyphens=False)
+    return textwrap.fill(
+        text, WIDTH, initial_indent=first, subsequent_indent=first if rest is None else rest, break_on_hyphens=False
+    )

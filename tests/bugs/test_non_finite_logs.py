@@ -72,7 +72,10 @@ def overflow_log(skips: range) -> str:
     for step in range(1, 383):
         bar = f"{100 * step // 1000:3d}%|███       | {step}/1000 [{step:02d}:00<10:00,  2.00s/it]"
         if step in skips:
-            text += f"[2023-06-11 04:12:0{step % 10},123] [INFO] [loss_scaler.py:188:update_scale] [deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {scale}, reducing to {max(scale // 2, 1)}\n"
+            text += (
+                f"[2023-06-11 04:12:0{step % 10},123] [INFO] [loss_scaler.py:188:update_scale] [deepspeed] OVERFLOW! "
+                f"Rank 0 Skipping step. Attempted loss scale: {scale}, reducing to {max(scale // 2, 1)}\n"
+            )
             scale = max(scale // 2, 1)
         text += f"\r{bar}"
         if step % 10 == 0:

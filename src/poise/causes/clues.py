@@ -211,8 +211,7 @@ def half_precision(case: Case) -> bool:
     return (
         case.has("loss_scale")
         or stated is True
-        or any(t in text for t in ("fp16", "float16", "16-mixed", "half"))
-        and "bf" not in text
+        or (any(t in text for t in ("fp16", "float16", "16-mixed", "half")) and "bf" not in text)
     )
 
 

@@ -49,7 +49,7 @@ def clip_too_low(case: Case) -> Hypothesis | None:
     if isinstance(limit, int | float) and limit > 0 and len(norm) >= 4:
         ratio = float(np.percentile(norm, 10)) / limit
         weigh.fact(
-            10 <= ratio and float(np.median(norm)) < HUGE,
+            ratio >= 10 and float(np.median(norm)) < HUGE,
             0.5,
             "far-above-threshold",
             limit=float(limit),

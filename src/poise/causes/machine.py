@@ -12,12 +12,12 @@ from poise.records import Hypothesis
 
 FAULTS = re.compile(
     r"ECC|Xid|uncorrectable|NVLink|hardware|device-side|illegal memory access|NCCL|unhandled cuda error|socket|connection",
-    re.I,
+    re.IGNORECASE,
 )
 
 OUT_OF_RANGE = re.compile(
     r"index out of range in self|indexSelect|srcIndex < srcSelectDimSize|out of bounds.*embedding|embedding.*out of (range|bounds)",
-    re.I,
+    re.IGNORECASE,
 )
 
 

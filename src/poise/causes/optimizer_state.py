@@ -98,7 +98,7 @@ def stale_second_moment(case: Case) -> Hypothesis | None:
 
 def _rise(case: Case, signal: str, step: int) -> float:
     calm = past(case, signal)
-    steps, values = series(case, signal, start=step)
+    _steps, values = series(case, signal, start=step)
     return (
         float(np.nanmax(values[:16]) / np.median(calm))
         if len(calm) and len(values) and np.median(calm) > 0

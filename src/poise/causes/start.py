@@ -46,9 +46,9 @@ def initialization(case: Case) -> Hypothesis | None:
         return None
     weigh = Weigh(case, "initialization")
     first = _first(case)
-    chance, classes = chance_level(case)
+    chance, _classes = chance_level(case)
     if concerns(case, "bad-start") and first is not None:
-        reference = chance if chance else math.log(262_144)
+        reference = chance or math.log(262_144)
         weigh.fact(first > 1.2 * reference, 0.5, "starts-above-chance", value=first, chance=reference)
     uniform = uniform_classes(case)
     weigh.fact(
