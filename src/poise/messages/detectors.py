@@ -67,4 +67,62 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{signal} 在其水平上下摆动，幅度为平静噪声的 {width:.3g} 倍",
     ),
     "detectors.oscillation.healed": ("{signal} swung {width:.3g} times wider than its calm noise, and is calm again", "{signal} 曾以平静噪声 {width:.3g} 倍的幅度摆动，现已平静"),
+    "detectors.gradient-explosion.opened": (
+        "{signal} bursts to {value:.4g} where {level:.4g} was expected ({ratio:.3g} times, z = {z:.1f})",
+        "{signal} 突增至 {value:.4g}，预期为 {level:.4g}（{ratio:.3g} 倍，z = {z:.1f}）",
+    ),
+    "detectors.gradient-explosion.stays": (
+        "{signal} rose from {level:.4g} to {value:.4g} and is still more than ten times higher after {rows} rows",
+        "{signal} 从 {level:.4g} 升至 {value:.4g}，{rows} 行后仍高出十倍以上",
+    ),
+    "detectors.gradient-explosion.healed": (
+        "{signal} peaked at {value:.4g} where {level:.4g} was expected and was back after {rows} rows",
+        "{signal} 峰值 {value:.4g}（预期 {level:.4g}），{rows} 行后恢复",
+    ),
+    "detectors.gradient-explosion.lasting": (
+        "{signal} rose from {level:.4g} (peak {value:.4g}) and has a new level after {rows} rows",
+        "{signal} 从 {level:.4g} 升高（峰值 {value:.4g}），{rows} 行后形成新水平",
+    ),
+    "detectors.gradient-vanishing.time": (
+        "{signal} has fallen to {value:.3g} from {start:.3g} while the loss still stands at {loss:.4g}: nothing is learnt",
+        "{signal} 从 {start:.3g} 降至 {value:.3g}，而损失仍停在 {loss:.4g}：没有学到东西",
+    ),
+    "detectors.gradient-vanishing.depth": (
+        "{signal} is {value:.3g}, while the deepest layers of {family} have {start:.3g}: the gradient fades towards the input",
+        "{signal} 为 {value:.3g}，而 {family} 最深层为 {start:.3g}：梯度向输入方向衰减",
+    ),
+    "detectors.gradient-vanishing.healed": ("{signal} had vanished from step {step} on and is back at {value:.3g}", "{signal} 自第 {step} 步起消失，现已恢复到 {value:.3g}"),
+    "detectors.loss-scale-collapse.opened": (
+        "the loss scale is down to {scale:.4g} after {halvings} skipped steps in a row since step {step}: no update was accepted since",
+        "自第 {step} 步起连续跳过 {halvings} 步，损失缩放降至 {scale:.4g}：此后没有接受任何更新",
+    ),
+    "detectors.loss-scale-collapse.search": (
+        "the loss scaler searches its scale at the start: {halvings} skipped steps, now {scale:.4g}",
+        "损失缩放器在开始时搜索合适的缩放：跳过 {halvings} 步，现为 {scale:.4g}",
+    ),
+    "detectors.loss-scale-collapse.healed": (
+        "the loss scale had fallen in an unbroken streak from step {step} on; updates are accepted again at {scale:.4g}",
+        "损失缩放自第 {step} 步起连续下降；现于 {scale:.4g} 重新接受更新",
+    ),
+    "detectors.crash.opened": ("the run ended at step {step} with {what}: {text}", "运行在第 {step} 步因 {what} 结束：{text}"),
+    "detectors.crash.oom": ("the run ended at step {step}: out of memory ({what})", "运行在第 {step} 步结束：显存或内存不足（{what}）"),
+    "detectors.crash.signal": ("the run was stopped from outside at step {step} ({what})", "运行在第 {step} 步被外部终止（{what}）"),
+    "detectors.crash.stopped": ("the run was stopped by its user at step {step} ({what})", "运行在第 {step} 步被用户停止（{what}）"),
+    "detectors.crash.survived": ("{what} at step {step}, but training went on", "第 {step} 步出现 {what}，但训练继续进行"),
+    "detectors.update-norm-spike.opened": (
+        "{signal} jumps to {value:.4g} where {level:.4g} was expected ({ratio:.3g} times, z = {z:.1f})",
+        "{signal} 跃升至 {value:.4g}，预期为 {level:.4g}（{ratio:.3g} 倍，z = {z:.1f}）",
+    ),
+    "detectors.update-norm-spike.stays": (
+        "{signal} rose from {level:.4g} to {value:.4g} ({ratio:.3g} times) and stays there",
+        "{signal} 从 {level:.4g} 升至 {value:.4g}（{ratio:.3g} 倍）并停留",
+    ),
+    "detectors.update-norm-spike.healed": (
+        "{signal} peaked at {value:.4g} where {level:.4g} was expected and was back after {rows} rows",
+        "{signal} 峰值 {value:.4g}（预期 {level:.4g}），{rows} 行后恢复",
+    ),
+    "detectors.update-norm-spike.lasting": (
+        "{signal} rose from {level:.4g} (peak {value:.4g}) and has a new level after {rows} rows",
+        "{signal} 从 {level:.4g} 升高（峰值 {value:.4g}），{rows} 行后形成新水平",
+    ),
 }
