@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from poise.causes import NAMES
 from poise.detectors import ALL
-from poise.drawing import draw
 from poise.explain import LIKELY, ROWS, UnknownNameError, explain, picture, row_of
 from poise.messages import Text
 from poise.messages.causes import ADVICE
@@ -110,26 +108,3 @@ def test_a_symptom_finds_its_row_by_the_part_of_the_run(kind: str, progress: flo
     found = row_of(kind, progress)
 
     assert (found.name if found else None) == row
-
-
-def test_a_plot_shows_range_steps_and_the_mark() -> None:
-    lines = draw(np.arange(0, 100, 10), np.linspace(5.0, 1.0, 10), width=20, height=4, mark=50).splitlines()
-
-    assert lines[0].startswith("5 |") and lines[3].startswith("1 |")
-    assert lines[4].index("^") == len("5 |") + 50 * 20 // 91
-    assert lines[5].split() == ["0", "90"]
-
-
-def test_a_plot_marks_points_that_are_not_finite() -> None:
-    lines = draw(np.arange(4), np.array([1.0, np.nan, 2.0, np.inf]), width=4, height=2).splitlines()
-
-    assert lines[2].endswith("| x x")
-
-
-@pytest.mark.parametrize("values", [[1.0], [np.nan], [2.0, 2.0], [np.inf, -np.inf]])
-def test_a_plot_of_hardly_anything_is_still_a_plot(values: list[float]) -> None:
-    assert draw(np.arange(len(values)), np.array(values)).count("\n") >= 6
-
-
-def test_a_plot_of_nothing_is_empty() -> None:
-    assert draw(np.empty(0, np.int64), np.empty(0)) == ""

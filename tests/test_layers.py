@@ -13,10 +13,10 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("records", "signals", "stats", "messages", "drawing"),
+    ("records", "signals", "stats", "messages"),
     ("detectors", "causes", "incidents", "policy", "advice"),
-    ("watch", "diagnose", "presets", "explain"),
-    ("runlog", "readers", "notify", "trackers", "report", "offline"),
+    ("watch", "diagnose", "presets"),
+    ("runlog", "readers", "notify", "trackers", "report", "explain", "offline"),
     ("live", "remedies", "text", "data", "preflight", "curvature", "compare", "advisor"),
     ("zoo", "dashboard", "cli"),
 )

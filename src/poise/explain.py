@@ -12,9 +12,9 @@ import numpy as np
 from poise.causes import CAUSES, NAMES
 from poise.detectors import ALL
 from poise.detectors.base import Detector, Example
-from poise.drawing import draw
 from poise.messages import render
 from poise.records import Message, Priority
+from poise.report.plot import plot
 from poise.signals import KINDS
 
 WIDTH = 100
@@ -192,7 +192,7 @@ def picture(example: Example, kind: str = "") -> str:
         row = int(np.searchsorted(column.steps, example.onset))
         column = column.slice(max(0, row - AROUND), row + AROUND)
     values = column.values if column.values.ndim == 1 else column.values[:, 0]
-    return f"{name}\n{draw(column.steps, values, mark=example.onset)}"
+    return "\n".join([name, *plot(column.steps, values, WIDTH - 30, 6, example.onset)])
 
 
 def _cause(name: str, language: str) -> str:
