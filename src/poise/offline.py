@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from poise import presets
-from poise.causes.base import Case
-from poise.diagnose import diagnose
+from poise.diagnose import case_of, diagnose
 from poise.readers import read
 from poise.readers.base import UnreadableError
 from poise.readers.normalise import Run, normalise
-from poise.records import SEVERITIES, Column, Event, Frame, Incident, Message, RunInfo
+from poise.records import SEVERITIES, Column, Frame, Incident, Message, RunInfo
 from poise.watch import Watch
 
 PRESETS = ("pretrain", "finetune", "rl", "field-rules")
@@ -106,15 +105,9 @@ def conclude(run: Run, watch: Watch) -> Diagnosis:
 
 
 def with_causes(incidents: Iterable[Incident], info: RunInfo, frames: Iterable[Frame]) -> tuple[Incident, ...]:
-    """The incidents, each with the causes that its branch speaks for."""
-    branches: dict[int, tuple[Mapping[str, Column], tuple[Event, ...]]] = {f.branch: (f.columns, f.events) for f in frames}
-    everything = tuple(incidents)
-    explained = []
-    for incident in everything:
-        columns, events = branches.get(incident.branch, ({}, ()))
-        others = tuple(i for i in everything if i.id != incident.id)
-        explained.append(replace(incident, causes=diagnose(Case(incident, info, columns, events, others))))
-    return tuple(explained)
+    """The incidents, each with the causes that its branch, and what came before it, speak for."""
+    everything, seen = tuple(incidents), tuple(frames)
+    return tuple(replace(i, causes=diagnose(case_of(i, info, seen, everything))) for i in everything)
 
 
 def urgency(incident: Incident) -> tuple[int, str, int, int, int]:
