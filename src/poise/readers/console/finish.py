@@ -1,0 +1,126 @@
+"""From what was collected of a console text to one `RawRun`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from poise.readers.base import RawColumn, RawRun
+from poise.readers.console import keys
+from poise.readers.console.collect import Collector, Points, last_of_each
+from poise.readers.console.failures import Failures, event_data
+from poise.records import Event
+
+_STEPS = 4  # ranks of names up to here count steps or batches
+
+
+def finish(path: Path, collector: Collector, failures: Failures, raw: RawRun) -> RawRun:
+    """Fill a run with the columns and events of its text."""
+    columns = {name: _ordered(column) for name, column in collector.columns.finish().items()}
+    _settle_pending(collector, columns, raw)
+    _take_settings(collector, columns, raw)
+    _merge_equal_ranks(columns, collector.ranks)
+    _add_meter(collector, columns)
+    raw.columns = columns
+    raw.events = _events(collector, failures)
+    return raw
+
+
+def _ordered(column: RawColumn) -> RawColumn:
+    rows, values = last_of_each(column.rows, column.values)
+    return RawColumn(rows, values)
+
+
+def _settle_pending(collector: Collector, columns: dict[str, RawColumn], raw: RawRun) -> None:
+    """What was said only once: settings where it came before training, numbers where it came after, or is all there is."""
+    start = collector.first_loss
+    for points in collector.pending.values():
+        telling = any(keys.signal_of(name) in ("loss", "eval_loss", "grad_norm") for name, _, _ in points)
+        alone = start is None and telling and any(keys.position_rank(name) is not None for name, _, _ in points)
+        after = start is not None and int(points[0][1][0]) >= start and telling
+        if alone or after:
+            _add_points(points, columns)
+        elif start is None or int(points[0][1][0]) < start:
+            for name, _, values in points:
+                raw.config.setdefault(name, _whole(float(values[-1])))
+
+
+def _add_points(points: list[Points], columns: dict[str, RawColumn]) -> None:
+    for name, rows, values in points:
+        old = columns.get(name)
+        if old is not None:
+            rows, values = np.concatenate([old.rows, rows]), np.concatenate([old.values, values])
+        columns[name] = RawColumn(*last_of_each(rows, values))
+
+
+def _take_settings(collector: Collector, columns: dict[str, RawColumn], raw: RawRun) -> None:
+    """Columns that never change and came before training are settings."""
+    start = collector.first_loss
+    if start is None:
+        return
+    for name, column in list(columns.items()):
+        if column.rows[-1] < start and keys.signal_of(name) not in ("loss", "eval_loss") and len(column.values) <= 8:
+            raw.config.setdefault(name, _whole(float(column.values[-1])))
+            del columns[name]
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if np.isfinite(value) and value == int(value) and abs(value) < 2**53 else value
+
+
+def _merge_equal_ranks(columns: dict[str, RawColumn], ranks: set[int]) -> None:
+    """Ranks that all say the same speak once; a single rank needs no number."""
+    groups: dict[str, list[str]] = {}
+    for name in columns:
+        base, mark, _ = name.rpartition("@rank")
+        if mark:
+            groups.setdefault(base, []).append(name)
+    for base, names in groups.items():
+        first = min(names, key=lambda n: int(n.rpartition("@rank")[2]))
+        alike = all(np.array_equal(columns[n].values, columns[first].values, equal_nan=True) for n in names)
+        if alike and base not in columns:
+            columns[base] = columns[first]
+            for name in names:
+                del columns[name]
+    if any("@rank" in name for name in columns) and len(ranks) == 1:
+        for name in list(columns):
+            columns[name.partition("@rank")[0]] = columns.pop(name)
+
+
+def _add_meter(collector: Collector, columns: dict[str, RawColumn]) -> None:
+    """Steps from progress bars, where records state none: the bar that goes with most losses is the training's."""
+    meter = collector.meter
+    if not meter.rows or any((keys.position_rank(n.partition("@")[0]) or 0) <= _STEPS for n in columns if keys.position_rank(n.partition("@")[0]) is not None):
+        return
+    losses = next((set(c.rows.tolist()) for n, c in columns.items() if keys.signal_of(n) == "loss"), None)
+    pairs = list(zip(meter.rows, meter.after, meter.before, strict=True))
+    totals = Counter(total for row, after, before in pairs if losses is None or row in losses for total in {after[1], before[1]} if total > 1)
+    if not totals:
+        return
+    total = totals.most_common(1)[0][0]
+    points = [(row, a[0] if a[1] == total else b[0]) for row, a, b in pairs if total in (a[1], b[1])]
+    rows = np.array([row for row, _ in points], np.int64)
+    counts = np.array([count for _, count in points])
+    if len(points) > 1 and np.all(counts == counts[0]):
+        return
+    columns["step"] = RawColumn(*last_of_each(rows, counts))
+    columns["step total"] = RawColumn(columns["step"].rows, np.full(len(columns["step"].rows), total))
+
+
+def _events(collector: Collector, failures: Failures) -> list[Event]:
+    """Failures with the step that came last before them."""
+    lines = np.array([line for line, _ in collector.steps_by_line], np.int64)
+    steps = np.array([step for _, step in collector.steps_by_line])
+    order = np.argsort(lines, kind="stable")
+    lines, steps = lines[order], steps[order]
+    events = []
+    for failure in failures.found:
+        at = int(np.searchsorted(lines, failure.line))
+        before, later = steps[:at], steps[at:]
+        step = int(before[-1]) if at and np.isfinite(before[-1]) and abs(before[-1]) < 2**62 else None
+        survived = bool(len(later)) and (not at or float(np.nanmax(later)) > float(before[-1])) and failure.line < collector.last_data_line
+        unsteady = collector.rows.fell and not survived and failure.kind != "overflow" and not len(later)
+        events.append(Event(failure.kind, None if unsteady else step, event_data(failure, survived)))
+    return events
