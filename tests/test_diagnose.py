@@ -10,6 +10,7 @@ import pytest
 from cause_cases import calm_loss, case, column, gradient, incident, names, warmup_cosine, with_spike
 
 from poise.causes.base import Case
+from poise.causes.likely import LIKELY, OPEN
 from poise.diagnose import case_of, diagnose
 from poise.explain import ROWS, row_of
 from poise.messages import render
@@ -178,8 +179,9 @@ def test_the_order_is_by_score_and_stable() -> None:
     assert [h.score for h in first] == sorted((h.score for h in first), reverse=True)
 
 
-def test_an_incident_without_any_column_gives_nothing() -> None:
-    assert diagnose(case("divergence", 5, {"other": np.zeros(3)})) == ()
+def test_an_incident_that_nothing_is_known_about_gives_nothing() -> None:
+    assert diagnose(case("crash", 5, {"other": np.zeros(3)}), []) != ()
+    assert diagnose(case("saturation", 5, {"other": np.zeros(3)})) == ()
 
 
 def test_a_case_is_only_read() -> None:
@@ -231,3 +233,23 @@ def test_a_run_that_starts_again_from_its_first_step_has_nothing_before_it() -> 
     made = case_of(replace(incident("divergence", 0), branch=1), RunInfo("run", "csv"), [first, second], [])
 
     assert made.columns["loss"].values.tolist() == [5.0, 4.0]
+
+
+@pytest.mark.parametrize("kind", LIKELY)
+def test_an_incident_about_which_the_log_says_no_more_names_the_usual_suspects_as_such(kind: str) -> None:
+    found = diagnose(case(kind, 5, {"other": np.zeros(40)}, trainer="hf"))
+
+    suspects = [name for name in LIKELY[kind] if name in OPEN]
+    assert set(names(found)) <= set(LIKELY[kind])
+    assert bool(found) == bool(suspects)
+    for hypothesis in found:
+        assert hypothesis.score <= 0.3 and hypothesis.advice and hypothesis.test
+        assert {m.id for m in hypothesis.evidence} <= {"causes.evidence.open", "causes.evidence.jump-found"}
+        for message in (*hypothesis.evidence, *hypothesis.advice, hypothesis.test):
+            assert render(message) and render(message, "zh")
+
+
+def test_suspects_are_not_added_where_the_log_speaks() -> None:
+    found = diagnose(spike(900))
+
+    assert found[0].score > 0.15 and "stale-second-moment" not in names(found)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from poise.causes import NAMES
+from poise.causes.likely import LIKELY
 from poise.detectors import ALL
-from poise.explain import LIKELY, ROWS, UnknownNameError, explain, picture, row_of
+from poise.explain import ROWS, UnknownNameError, explain, picture, row_of
 from poise.messages import Text
 from poise.messages.causes import ADVICE
 from poise.messages.explain import CAUSES, TABLE, WORDS

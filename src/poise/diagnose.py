@@ -9,11 +9,14 @@ import numpy as np
 
 from poise.causes import CAUSES
 from poise.causes.base import Case, Cause
+from poise.causes.likely import open_rivals
 from poise.records import Column, Event, Frame, Hypothesis, Incident, RunInfo
 
 KEPT = 6
 """More causes than this say that nothing is known."""
 FLOOR = 0.05
+KNOWN = 0.15
+"""Where no cause exceeds this, the usual suspects are shown as well, as such."""
 NEAR, FAR = 2048, 4096
 """Rows kept to either side of the onset, and of the rest of the run: a million say no more about a cause."""
 
@@ -32,6 +35,8 @@ def diagnose(case: Case, causes: Iterable[Cause] = CAUSES) -> tuple[Hypothesis, 
     near = replace(case, columns={name: _thinned(c, case.incident.onset_step) for name, c in case.columns.items()})
     with np.errstate(all="ignore"):
         found = [h for cause in causes if (h := cause(near)) is not None and h.score >= FLOOR]
+    if max((h.score for h in found), default=0.0) <= KNOWN:
+        found += open_rivals(near, frozenset(h.cause for h in found))
     found.sort(key=lambda h: (-h.score, h.priority))
     best = found[0].score if found else 0.0
     return tuple(h for h in found[:KEPT] if h.score >= 0.2 * best or h.score >= 0.1)

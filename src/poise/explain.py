@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.causes import CAUSES, NAMES
+from poise.causes.likely import LIKELY
 from poise.detectors import ALL
 from poise.detectors.base import Detector, Example
 from poise.messages import render
@@ -68,46 +69,6 @@ ROWS: tuple[QuickRow, ...] = (
              ("fix-shapes", "smaller-batch")),
 )  # fmt: skip
 """The quick table, P0 first. "Overfitting" is not named for falling validation loss with poor text: there validation would worsen."""
-
-LIKELY: dict[str, tuple[str, ...]] = {
-    "non-finite": ("numeric-overflow", "learning-rate-too-high", "non-finite-gradient", "corrupt-samples", "label-masking", "stray-mask", "masked-loss"),
-    "loss-spike": ("learning-rate-too-high", "warmup-too-short", "bad-data-burst", "batch-composition", "stale-second-moment", "data-order"),
-    "divergence": ("learning-rate-too-high", "warmup-too-short", "numeric-overflow", "attention-logits", "schedule-misapplied"),
-    "oscillation": ("learning-rate-too-high", "data-order", "small-batch-noise", "batch-composition", "decay-too-fast", "template-data"),
-    "plateau": ("learning-rate-zero", "schedule-misapplied", "decay-too-fast", "uniform-output", "low-precision-stall", "clip-too-low"),
-    "not-learning": ("learning-rate-zero", "uniform-output", "clip-order", "label-masking", "low-precision-stall", "initialization", "no-optimizer-step"),
-    "bad-start": ("initialization", "label-error", "accumulation-scaling"),
-    "gradient-explosion": ("learning-rate-too-high", "numeric-overflow", "gradients-not-cleared", "clip-order", "initialization"),
-    "gradient-vanishing": ("initialization", "residual-missing", "normalization", "low-precision-stall"),
-    "overfitting": ("overfitting-data", "repeated-data"),
-    "mode-collapse": ("template-data", "decoding", "entropy-lost"),
-    "policy-collapse": ("entropy-lost", "reference-drift", "reward-group-degenerate", "learning-rate-too-high"),
-    "suspicious-loss": ("data-leak", "repeated-data", "router"),
-    "loss-scale-collapse": ("loss-scale-exhausted", "numeric-overflow"),
-    "attention-collapse": ("attention-logits",),
-    "attention-logit-growth": ("attention-logits",),
-    "weight-growth": ("attention-logits",),
-    "update-norm-spike": ("stale-second-moment", "learning-rate-too-high"),
-    "level-shift": ("repeated-data", "batch-composition", "accumulation-scaling"),
-    "loss-cliff": ("bad-data-burst", "learning-rate-too-high", "repeated-data"),
-    "training-collapse": ("learning-rate-too-high", "stale-second-moment", "attention-logits"),
-    "lost-updates": ("low-precision-stall", "learning-rate-zero"),
-    "dead-units": ("uniform-output", "learning-rate-too-high", "initialization"),
-    "gradient-zeros": ("label-masking", "stray-mask", "low-precision-stall"),
-    "memory-swing": ("memory-fragmentation", "ragged-shapes", "batch-size", "sequence-length"),
-    "memory-growth": ("memory-leak",),
-    "task-starvation": ("task-imbalance",),
-    "router-imbalance": ("router",),
-    "resume-jump": ("optimizer-state-lost", "schedule-misapplied", "data-replayed"),
-    "rank-desync": ("rank-desync", "hardware-fault"),
-    "straggler": ("hardware-fault", "input-stall", "ragged-shapes"),
-    "throughput-drop": ("input-stall", "hardware-fault", "ragged-shapes"),
-    "step-order": ("step-order",),
-    "configuration": ("optimizer-state-low-precision", "decay-on-norms"),
-    "crash": ("code-error", "token-id-out-of-range", "batch-size", "memory-fragmentation", "hardware-fault", "memory-leak"),
-    "unstable": ("learning-rate-too-high", "bad-data-burst"),
-}  # fmt: skip
-"""Symptom -> causes to think of, most frequent first. Which of them fits a run is for `diagnose` to say."""
 
 
 def row_of(kind: str, progress: float | None = None, text_is_poor: bool = False) -> QuickRow | None:

@@ -37,8 +37,6 @@ def hardware_fault(case: Case) -> Hypothesis | None:
     weigh.fact(text and out_of_memory(case) is None, 0.6, "exception-names-device", text=text[:120])
     slow = _slow_rank(case)
     weigh.fact(slow is not None, 0.5, "rank-slow", rank=slow[0] if slow else 0, ratio=slow[1] if slow else 0)
-    if not weigh.evidence and concerns(case, "non-finite", "loss-spike"):
-        weigh.open("a second run of the same batches", 0.05)
     return weigh.verdict("P1", "check-hardware", test="same-again", step=case.incident.onset_step)
 
 
