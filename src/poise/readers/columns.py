@@ -47,14 +47,18 @@ class Columns:
 
     def finish(self) -> dict[str, RawColumn]:
         """Return the columns in order of first appearance. The object is spent."""
-        longest = max((len(v) for name, v in self._values.items() if self._rows[name] is None), default=0)
-        every = np.arange(longest, dtype=np.int64)
+        dense: dict[int, Ints] = {}
         shared: dict[tuple[int, int, int], list[Ints]] = {}
         columns = {}
         for name, values in self._values.items():
-            rows = self._rows.pop(name)
-            found = every[: len(values)] if rows is None else _share(np.frombuffer(rows, np.int64), shared)
-            columns[name] = RawColumn(found, np.frombuffer(values, np.float64))
+            rows, count = self._rows.pop(name), len(values)
+            if rows is not None:
+                places = _share(np.frombuffer(rows, np.int64), shared)
+            elif count in dense:
+                places = dense[count]
+            else:
+                places = dense[count] = np.arange(count, dtype=np.int64)
+            columns[name] = RawColumn(places, np.frombuffer(values, np.float64))
         return columns
 
 

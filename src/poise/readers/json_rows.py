@@ -18,6 +18,7 @@ Rows = Sequence[dict[str, Any]]
 
 DEEPEST = 8
 WIDEST_LIST = 8
+_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _CONFIG = re.compile(r"(^|_)(args|argv|arguments|config|cfg|hparams|hyper_?param(eter)?s?|settings)$", re.IGNORECASE)
 _COURSE = re.compile(r"(^|[/_.])(step|steps|iter|iteration|epoch|loss|reward)s?$", re.IGNORECASE)
 
@@ -52,6 +53,13 @@ class RowTable:
         self._group(rows, index, "", 0)
         self._flush()
         self.total += len(items)
+
+    def add_columns(self, series: Mapping[str, list[Any]]) -> None:
+        """Append records that are given column by column; the shorter columns lack the last ones."""
+        for name, cells in series.items():
+            self._column(name, cells, None, 0)
+        self._flush()
+        self.total += max(map(len, series.values()), default=0)
 
     def finish(self) -> dict[str, RawColumn]:
         """Return the columns; the table is spent."""
@@ -92,9 +100,8 @@ class RowTable:
             self._column(prefix + key, list(map(itemgetter(key), rows)), index, depth)
 
     def _column(self, name: str, cells: list[Any], index: Ints | None, depth: int) -> None:
-        try:
-            values = np.frombuffer(array("d", cells))
-        except (TypeError, OverflowError):
+        values = _floats(cells)
+        if values is None:
             self._mixed(name, cells, index, depth)
             return
         maybe = np.flatnonzero((values == 0) | (values == 1))  # the values that a boolean can have
@@ -156,6 +163,18 @@ class RowTable:
         if isinstance(kind, str) and _CONFIG.search(kind):
             return True
         return len(rows) > 1 and not (first.keys() & rows[1].keys()) and any(map(_COURSE.search, rows[1]))
+
+
+def _floats(cells: list[Any]) -> Floats | None:
+    """Cells that are all numbers, or the words for NaN and infinity, as an array; booleans pass for numbers here."""
+    try:
+        return np.frombuffer(array("d", cells))
+    except (TypeError, OverflowError):
+        pass
+    try:
+        return np.frombuffer(array("d", list(map(_WORDS.get, cells, cells))))
+    except (TypeError, OverflowError):
+        return None
 
 
 def merge_config(config: dict[str, Any], settings: Mapping[str, Any], prefix: str = "", depth: int = 0) -> None:

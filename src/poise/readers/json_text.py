@@ -37,15 +37,27 @@ def loads(data: bytes) -> Any:
         return orjson.loads(data)
     except ValueError:
         pass
-    if b"aN" in data or b"nan" in data or b"nf" in data:
-        try:
-            return orjson.loads(_BARE.sub(rb'"\1"', data))
-        except ValueError:
-            pass
+    try:
+        return _loads_bare(data)
+    except ValueError:
+        pass
     try:
         return json.loads(source.decode(data), strict=False)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _loads_bare(data: bytes) -> Any:
+    """Decode with bare NaN and Infinity put in quotes: those that are an object's values at once, else one by one."""
+    quick = data
+    for word in (b"NaN", b"Infinity", b"-Infinity"):
+        if word in data:
+            for before in (b": ", b":"):
+                quick = quick.replace(before + word, before + b'"' + word + b'"')
+    try:
+        return orjson.loads(quick)
+    except ValueError:
+        return orjson.loads(_BARE.sub(rb'"\1"', data))
 
 
 def first_objects(head: bytes, count: int = 8) -> list[dict[str, Any]]:
@@ -147,7 +159,7 @@ def _rough_lines(block: bytes, before: int, faults: Faults) -> list[Any]:
     full = [row for row in rows if row and not row.isspace()]
     joined = b"[" + b",".join(full) + b"]"
     try:
-        values: list[Any] = orjson.loads(_BARE.sub(rb'"\1"', joined))
+        values: list[Any] = _loads_bare(joined)
         return values
     except ValueError:
         pass

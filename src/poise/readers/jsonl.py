@@ -73,8 +73,7 @@ def _document(value: dict[str, Any]) -> RowTable:
     elif value and all(isinstance(item, dict) for item in value.values()) and all(key.isdigit() for key in value):
         table.add([{"index": int(key), **item} for key, item in value.items()])
     elif series := _series(value, "", 0):
-        longest_series = max(map(len, series.values()))
-        table.add([{k: s[i] for k, s in series.items() if i < len(s)} for i in range(longest_series)])
+        table.add_columns(series)
         merge_config(table.config, {key: item for key, item in value.items() if not isinstance(item, dict)})
     else:
         table.add([{}, value])  # an empty record before it, so that it is not taken for settings
