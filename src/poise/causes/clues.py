@@ -13,7 +13,7 @@ import numpy as np
 
 from poise.advice import advise
 from poise.causes.base import Case
-from poise.records import Floats, Hypothesis, Ints, Message, Priority
+from poise.records import Event, Floats, Hypothesis, Ints, Message, Priority
 
 LOSS_RISES = (
     "loss-spike", "divergence", "oscillation", "gradient-explosion", "training-collapse", "loss-cliff", "level-shift",
@@ -233,14 +233,24 @@ def spike_steps(case: Case) -> list[int]:
     return sorted({*grouped, *single, *own})
 
 
+def exception(case: Case) -> Event | None:
+    """The exception or signal that ended the run, the one nearest to the onset if there were several; None if there was none."""
+    events = [e for e in case.events if e.kind in ("exception", "signal")]
+    onset = case.incident.onset_step
+    return min(events, key=lambda e: abs((case.last_step if e.step is None else e.step) - onset), default=None)
+
+
+def told(event: Event) -> str:
+    """What an exception says: its type and its text."""
+    return f"{event.data.get('type') or event.data.get('name') or ''}: {event.data.get('text', '')}"
+
+
 def out_of_memory(case: Case) -> int | None:
-    """The step of an out-of-memory exception (the last step where it has none); None if there was none."""
-    for event in case.events:
-        if event.kind == "exception" and (
-            event.data.get("oom") or "out of memory" in str(event.data.get("text", "")).lower()
-        ):
-            return event.step if event.step is not None else case.last_step
-    return None
+    """The step at which memory ran out (the last step where it has none); None if it did not."""
+    event = exception(case)
+    if event is None or not (event.data.get("oom") or "out of memory" in told(event).lower()):
+        return None
+    return case.last_step if event.step is None else event.step
 
 
 def planned_steps(case: Case) -> int:

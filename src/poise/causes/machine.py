@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from poise.causes.base import Case
-from poise.causes.clues import LOSS_RISES, Weigh, concerns, finite, loss_of, out_of_memory, series
+from poise.causes.clues import LOSS_RISES, Weigh, concerns, exception, finite, loss_of, out_of_memory, series, told
 from poise.records import Hypothesis
 
 FAULTS = re.compile(
@@ -26,14 +26,8 @@ def hardware_fault(case: Case) -> Hypothesis | None:
     weigh = Weigh(case, "hardware-fault")
     if not concerns(case, *LOSS_RISES, "crash", "straggler", "throughput-drop", "rank-desync"):
         return None
-    text = next(
-        (
-            str(e.data.get("text", ""))
-            for e in case.events
-            if e.kind in ("exception", "signal") and FAULTS.search(str(e.data.get("text", "")))
-        ),
-        "",
-    )
+    event = exception(case) if concerns(case, "crash") else None
+    text = told(event) if event is not None and FAULTS.search(told(event)) else ""
     weigh.fact(text and out_of_memory(case) is None, 0.6, "exception-names-device", text=text[:120])
     slow = _slow_rank(case)
     weigh.fact(slow is not None, 0.5, "rank-slow", rank=slow[0] if slow else 0, ratio=slow[1] if slow else 0)
@@ -91,13 +85,13 @@ def code_error(case: Case) -> Hypothesis | None:
     if not concerns(case, "crash") or out_of_memory(case) is not None:
         return None
     weigh = Weigh(case, "code-error")
-    event = next((e for e in case.events if e.kind == "exception"), None)
-    if event is not None and not FAULTS.search(str(event.data.get("text", ""))):
+    event = exception(case)
+    if event is not None and event.kind == "exception" and not FAULTS.search(told(event)):
         weigh.fact(
             True, 0.6, "exception", type=str(event.data.get("type", "")), text=str(event.data.get("text", ""))[:160]
         )
-    killed = next((e for e in case.events if e.kind == "signal"), None)
-    weigh.fact(killed is not None, 0.4, "killed", name=str(killed.data.get("name", "")) if killed else "")
+    killed = event is not None and event.kind == "signal"
+    weigh.fact(killed, 0.4, "killed", name=told(event).strip(": ") if event is not None else "")
     return weigh.verdict("P0", "read-traceback", "resume-from-checkpoint")
 
 
@@ -106,9 +100,8 @@ def token_id_out_of_range(case: Case) -> Hypothesis | None:
     if not concerns(case, "crash"):
         return None
     weigh = Weigh(case, "token-id-out-of-range")
-    text = next(
-        (f"{e.data.get('type', '')}: {e.data.get('text', '')}" for e in case.events if e.kind == "exception"), ""
-    )
+    event = exception(case)
+    text = told(event) if event is not None else ""
     weigh.fact(OUT_OF_RANGE.search(text), 0.75, "exception", type="an index error", text=text[:160])
     return weigh.verdict("P0", "resize-embedding", "check-token-ids", test="largest-token-id")
 

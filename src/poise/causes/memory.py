@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from poise.causes.base import Case
-from poise.causes.clues import Weigh, concerns, finite, out_of_memory, series
+from poise.causes.clues import Weigh, concerns, exception, finite, out_of_memory, series, told
 from poise.records import Hypothesis
 
 SYMPTOMS = ("memory-swing", "memory-growth", "crash", "throughput-drop", "straggler")
@@ -60,8 +60,12 @@ def memory_fragmentation(case: Case) -> Hypothesis | None:
             used=float(np.median(used)) / 2**30,
             held=float(np.median(held)) / 2**30,
         )
-    text = " ".join(str(e.data.get("text", "")) for e in case.events if e.kind == "exception")
-    weigh.fact("reserved but unallocated" in text and out_of_memory(case) is not None, 0.25, "allocator-says")
+    event = exception(case)
+    weigh.fact(
+        event is not None and "reserved but unallocated" in told(event) and out_of_memory(case) is not None,
+        0.25,
+        "allocator-says",
+    )
     if not weigh.evidence and concerns(case, "memory-swing"):
         weigh.open("memory_reserved", 0.3)
     return weigh.verdict(

@@ -109,7 +109,11 @@ def _rise(case: Case, signal: str, step: int) -> float:
 def _jump(case: Case) -> tuple[float, float] | None:
     """Loss after and before the restart, by the detector where it knows (the past may lie on another branch)."""
     for finding in case.incident.findings:
-        if finding.kind == "resume-jump" and finding.value > 1.02 * finding.expected > 0:
+        if (
+            finding.kind == "resume-jump"
+            and finding.signal.startswith("loss")
+            and finding.value > 1.02 * finding.expected > 0
+        ):
             return finding.value, finding.expected
     loss = loss_of(case)
     rise = burst(case, loss) if loss else None

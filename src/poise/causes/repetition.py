@@ -10,7 +10,7 @@ from poise.causes.base import Case
 from poise.causes.clues import Weigh, concerns, facts, finite, first_bad, series
 from poise.records import Floats, Hypothesis, Priority
 
-COLLAPSED = ("mode-collapse", "oscillation")
+COLLAPSED = ("mode-collapse", "oscillation", "overfitting")
 
 
 def repeated_data(case: Case) -> Hypothesis | None:

@@ -93,7 +93,22 @@ def schedule_misapplied(case: Case) -> Hypothesis | None:
     if schedule.jump is not None and near and concerns(case, *LOSS_RISES):
         step, low, high = schedule.jump
         weigh.fact(True, 0.7, "rate-jumps", step=step, low=low, high=high, ratio=high / max(low, 1e-300))
+    elif jumped := _jump_at_resume(case):
+        low, high = jumped
+        weigh.fact(True, 0.7, "rate-jumps", step=case.incident.onset_step, low=low, high=high, ratio=high / low)
     return weigh.verdict("P0", "fix-scheduler", "check-schedule-length", test="plot-schedule")
+
+
+def _jump_at_resume(case: Case) -> tuple[float, float] | None:
+    """Learning rate before and after a resumption, where it at least doubles."""
+    for finding in case.incident.findings:
+        if (
+            finding.kind == "resume-jump"
+            and finding.signal.startswith("learning_rate")
+            and finding.value > 2 * finding.expected > 0
+        ):
+            return finding.expected, finding.value
+    return None
 
 
 def _reach(schedule: Rate) -> float:

@@ -114,7 +114,7 @@ EVIDENCE: _Texts = {
     "aux-below-one": ("the balancing loss falls below its least possible value of 1 at step {step} (lowest {value:.3g}): that is no better balance", "均衡损失在第 {step} 步低于理论最小值 1（最低 {value:.3g}）：这不是更好的均衡"),
     "noise-steady": ("the loss swings by {early:.2g} from row to row early and by {late:.2g} late, around {level:.3g}: the same noise all along", "损失的逐行波动早期 {early:.2g}、后期 {late:.2g}（水平 {level:.3g}）：噪声始终相同"),
     "batch-small": ("the batch holds {size:.0f} samples", "每批只有 {size:.0f} 个样本"),
-    "out-of-memory": ("the run ended out of memory at step {step}", "运行在第 {step} 步因显存不足结束"),
+    "out-of-memory": ("memory ran out at step {step}", "第 {step} 步显存耗尽"),
     "memory-follows": ("memory follows {signal} from step to step", "显存随 {signal} 逐步变化"),
     "last-batch-long": ("the last batch held {value:.0f} tokens, usually {usual:.0f}", "最后一批有 {value:.0f} 个 token，通常为 {usual:.0f}"),
     "held-unused": ("{share:.0f} % of the memory is held without being used ({used:.3g} of {held:.3g} GiB in use)", "{share:.0f} % 的显存被占而未用（{held:.3g} GiB 中使用 {used:.3g} GiB）"),
