@@ -51,9 +51,10 @@ def plot(steps: Ints, values: Floats, width: int, height: int = 5, mark: int | N
     bar = "│" if braille else "|"
     rows = _picture(steps, values, fine, axis, room, height, braille)
     lines = [f"{label:>{margin}} {bar}{row}".rstrip() for label, row in zip(labels, rows, strict=True)]
-    below = _below(steps, fine, room, mark)
-    if below.strip():
-        lines.append(f"{'':>{margin}} {bar}{below.rstrip()}")
+    for at, letter in ((steps[~fine], "x"), (np.array([] if mark is None else [mark]), "^")):
+        below = _below(steps, at, room, letter)
+        if below.strip():
+            lines.append(f"{'':>{margin}} {bar}{below.rstrip()}")
     first, last = str(int(steps[0])), str(int(steps[-1]))
     gap = room - len(first) - len(last)
     lines.append(f"{'':>{margin}}  {first}{' ' * gap}{last}" if gap > 0 else f"{'':>{margin}}  {first}"[: width])
@@ -111,12 +112,12 @@ def _line(x0: int, y0: int, x1: int, y1: int) -> list[tuple[int, int, int]]:
     return [(x0 + i, min(a, b), max(a, b)) for i, (a, b) in enumerate(zip(ys, ys[1:], strict=False))]
 
 
-def _below(steps: Ints, fine: Bools, width: int, mark: int | None) -> str:
+def _below(steps: Ints, at: Ints, width: int, letter: str) -> str:
+    """A line with a letter under each step of `at` that lies inside the picture."""
     below = [" "] * width
-    for column in np.unique(_columns(steps, steps[~fine], width)).tolist():
-        below[column] = "x"
-    if mark is not None and steps[0] <= mark <= steps[-1]:
-        below[int(_columns(steps, np.array([mark]), width)[0])] = "^"
+    inside = at[(at >= steps[0]) & (at <= steps[-1])]
+    for column in np.unique(_columns(steps, inside, width)).tolist():
+        below[column] = letter
     return "".join(below)
 
 
