@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -33,20 +34,29 @@ class Watch:
     baselines: dict[str, Baseline] = field(default_factory=dict)
     tails: dict[str, list[int]] = field(default_factory=dict)
     surprise: list[Surprise] = field(default_factory=list)
+    fresh: tuple[Detector, ...] | None = None
     branch: int = 0
     last_step: int = 0
 
     def update(self, frame: Frame) -> list[Record]:
         """Judge the next stretch; return the findings and the new or changed incidents it led to."""
+        if self.fresh is None:
+            self.fresh = deepcopy(self.detectors)
         if frame.branch != self.branch:
-            self.branch, self.baselines, self.tails = frame.branch, {}, {}
+            self._start_branch(frame.branch)
         frame = replace(frame, calm=self._calm(frame))
         verdicts = [detector.update(frame) for detector in self.detectors]
         findings = _in_order(self._with_reach(f, frame) for verdict in verdicts for f in verdict.findings)
         self.tails |= {name: [*self.tails.get(name, []), *c.steps[-REACH_ROWS:].tolist()][-REACH_ROWS:] for name, c in frame.columns.items()}
         self.surprise = [s for verdict in verdicts for s in verdict.surprise]
-        self.last_step = max([self.last_step, *(int(c.steps[-1]) for c in frame.columns.values() if len(c))])
+        self.last_step = max((int(c.steps[-1]) for c in frame.columns.values() if len(c)), default=self.last_step)
         return [*findings, *self.ledger.update(findings, frame.branch)]
+
+    def _start_branch(self, branch: int) -> None:
+        """Begin with a fresh past; only what compares branches remembers the one before."""
+        pairs = zip(self.detectors, self.fresh or self.detectors, strict=True)
+        self.detectors = tuple(old if getattr(old, "across_branches", False) else deepcopy(new) for old, new in pairs)
+        self.branch, self.baselines, self.tails = branch, {}, {}
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
@@ -55,8 +65,8 @@ class Watch:
 
     def grade(self) -> tuple[str, str]:
         """The worst grade of the last 200 steps, A (calm) to E, and its basis: the worst severity still standing."""
-        standing = [i for i in self.incidents if i.state != "recovered" or (i.end_step or 0) > self.last_step - GRADE_WINDOW]
-        standing = [i for i in standing if i.branch == self.branch]
+        recent = self.last_step - GRADE_WINDOW
+        standing = [i for i in self.incidents if i.branch == self.branch and (i.end_step is None or i.end_step > recent)]
         return max((GRADES[i.severity] for i in standing), default="A"), "severity"
 
     def _calm(self, frame: Frame) -> dict[str, Calm]:

@@ -49,14 +49,14 @@ def test_row_by_row_equals_the_definition_done_the_slow_way() -> None:
         if row in EARLY or (row % BLOCK == 0 and row > EARLY[0]):
             window = np.log(accepted[-WINDOW:])
             n = len(window)
-            third = n // 3
+            third = max(1, n // 3)
             slope = (np.median(window[-third:]) - np.median(window[:third])) / (n - third)
             rest = window - slope * np.arange(1 - n, 1)
             level, mad = np.median(rest), 1.4826 * np.median(np.abs(rest - np.median(rest)))
             if abs(slope) * n < 2 * mad:
                 level, mad = np.median(window), 1.4826 * np.median(np.abs(window - np.median(window)))
             weight = 8 * (1 - n / WINDOW)
-            scale = np.hypot(mad * (1 + 4 / n), 0.05 * np.sqrt(weight / (n + weight)))
+            scale = np.hypot(mad, 0.05 * np.sqrt(weight / (n + weight))) * (1 + 4 / n)
         expected = (np.log(value) - level) / scale
         assert z[row] == pytest.approx(expected, nan_ok=True, rel=1e-9)
         if not expected > 5:

@@ -9,7 +9,7 @@ import numpy as np
 
 from poise.detectors.base import Example
 from poise.detectors.examples import falling_loss, frame, steps
-from poise.detectors.losses import Loss, Total, rise
+from poise.detectors.losses import UNKNOWN_NOISE, Loss, Total, rise
 from poise.records import Finding, Floats, Frame, Message, Severity, State, Surprise, Verdict
 from poise.stats.robust import log10_tail
 from poise.stats.rolling import RollingMedian
@@ -18,6 +18,7 @@ HEAL_WINDOW = 8  # rows whose median must be back
 HEAL_ROWS = 4  # rows after the onset before it can be called healed, or not
 LASTING = 0.005  # share of the level: an elevation above it, and above the noise, has not healed
 HUGE = 10.0  # times the level: no need to wait before warning
+YOUNG = 16  # rows; before, a noise estimate is worth little
 PATIENCE = 128  # rows after which an elevation is lasting
 
 
@@ -38,6 +39,7 @@ class _Track:
     first: float = 0.0
     peak: float = 0.0
     rows: int = 0
+    seen: int = 0
     severity: Severity = "info"
     medians: RollingMedian = field(default_factory=lambda: RollingMedian(HEAL_WINDOW))
 
@@ -49,7 +51,7 @@ class LossSpike:
     It opens as `info`, becomes a warning when it has not come back after 4 rows (or is 10 times its level), and closes as
     `info` only if the median of 8 rows is back on the former trend. An elevation that lasts 128 rows ends as a warning.
 
-    Blind to: slow rises (see Divergence) and anything in the first 4 rows. Delay: none for `info`, 4 rows for a warning.
+    Blind to: slow rises (see Divergence) and anything in the first 2 rows. Delay: none for `info`, 4 rows for a warning.
 
     Args:
         z: robust standard deviations above the level. 6 as in common practice (OLMo uses 6 sigma over 128 steps,
@@ -91,6 +93,7 @@ class LossSpike:
             if track.open:
                 row, finding = self._follow(track, loss, row)
                 found += finding
+        track.seen += len(loss)
         return found
 
     def _next(self, loss: Loss, row: int) -> int:
@@ -106,7 +109,8 @@ class LossSpike:
         huge = value > HUGE * level > 0 and loss.z[row] > 2 * self.z
         self.tracks[loss.name] = track
         track.open, track.rows, track.medians = True, 0, RollingMedian(HEAL_WINDOW)
-        track.onset, track.former, track.sigma, track.z = int(loss.steps[row]), level, float(loss.sigma[row]), float(loss.z[row])
+        track.onset, track.former, track.z = int(loss.steps[row]), level, float(loss.z[row])
+        track.sigma = max(float(loss.sigma[row]), UNKNOWN_NOISE if track.seen + row < YOUNG else 0.0)
         track.first = track.peak = value
         return self._say(track, loss, row, "warning" if huge else "info", "open", "opened")
 

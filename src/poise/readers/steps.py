@@ -28,6 +28,7 @@ _GLOBAL = frozenset({"step", "steps", "iteration", "iterations", "iter", "iters"
 _BATCH = frozenset({"batch", "batches", "minibatch", "i", "idx"})
 _LATER = {"samples": 5, "examples": 5, "tokens": 5, "images": 5, "epoch": 6, "epochs": 6}
 _LARGEST = 2.0**62
+GLOBAL_RANK = 2
 BATCH_RANK = 4
 EPOCH_RANK = 6
 LEAST_REACH = 0.3  # share of the main series' records with a step of their own, below which rows are counted instead
@@ -128,9 +129,20 @@ def choose_axis(columns: Mapping[str, Points], main: Ints, demanded: str | None 
         if best[0] >= 0.9:
             break
     if best is not None and best[0] >= LEAST_REACH:
-        return best[2]
+        return best[2] if best[2].name == demanded else _steadier(best[2], ranked, columns, main)
     note = Message("reading.no-steps")
     return Axis(main, np.arange(len(main), dtype=np.int64), None, False, [note])
+
+
+def _steadier(axis: Axis, ranked: list[tuple[int, int, str]], columns: Mapping[str, Points], main: Ints) -> Axis:
+    """Where the axis goes back, another global one that never does and is stated as often: the log then numbers through."""
+    if not np.any(np.diff(axis.steps) < 0):
+        return axis
+    for rank, _, name in ranked:
+        other = _stated(columns[name], name) if rank <= GLOBAL_RANK and name != axis.name else None
+        if other is not None and _moves(other, rank) and not np.any(np.diff(other.steps) < 0) and _reach(other, main) >= 0.9:
+            return other
+    return axis
 
 
 def _stated(points: Points, name: str) -> Axis | None:

@@ -8,7 +8,7 @@ into frames, and lets a million rows be judged in a fraction of a second. A valu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +18,7 @@ from poise.stats.robust import line_and_scale, median
 
 WINDOW = 128
 BLOCK = 32
-EARLY = np.array([4, 6, 8, 10, 12, 16, 20, 24, 28])  # a short log is all there is: learn sooner, with a wide prior
+EARLY = np.array([2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 28])  # a short log is all there is: learn sooner, with a wide prior
 PRIOR_SCALE = 0.05  # relative; what an unknown signal's noise is taken for while there are few rows
 PRIOR_ROWS = 8.0
 SMALL = 4.0  # the scale of few rows is uncertain: widened by 1 + 4/n
@@ -49,10 +49,14 @@ class Baseline:
         """Judge the next rows. Cost: about 0.2 us per row."""
         n = len(column)
         calm = Calm(np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, bool), np.zeros(n, bool))
+        shifts: list[tuple[int, float, float]] = []
         done = 0
         while done < n:
+            adopted = len(self.adopted)
             done += self._segment(column.values[done:], column.resolution, calm, done)
-        return calm
+            if len(self.adopted) > adopted:
+                shifts.append((done - 1, float(calm.level[done - 1]), self.level))
+        return replace(calm, shifts=tuple(shifts)) if shifts else calm
 
     def _segment(self, values: Floats, resolution: float, calm: Calm, offset: int) -> int:
         """Judge rows up to the end or up to a row at which a new baseline is adopted; return how many."""
@@ -188,7 +192,7 @@ def _fit_windows(windows: Floats, resolution: float) -> tuple[Floats, Floats, Bo
     size = np.where(log, 1.0, np.abs(level) if axis is windows else median(np.abs(windows)))
     n = windows.shape[1]
     weight = PRIOR_ROWS * (1 - n / WINDOW)
-    scale = np.sqrt((scale * (1 + SMALL / n)) ** 2 + weight / (n + weight) * (PRIOR_SCALE * size) ** 2)
+    scale = np.sqrt(scale**2 + weight / (n + weight) * (PRIOR_SCALE * size) ** 2) * (1 + SMALL / n)
     back = np.where(log, np.exp(np.where(log, level, 0.0)), level)
     floor = np.where(log, resolution / np.maximum(back, 1e-300), resolution)
     return back, np.maximum(scale, np.maximum(floor, 1e-9 * np.maximum(size, 1e-300))), log
