@@ -57,7 +57,7 @@ def stray_mask(case: Case) -> Hypothesis | None:
     loss, gradient = first_bad(case, "loss"), first_bad(case, "grad_norm")
     firsts = [b[0] for b in (loss, gradient) if b]
     rows = case.columns["loss"].steps if case.has("loss") else np.empty(0)
-    at_once = bool(firsts) and len(rows) > 0 and min(firsts) <= rows[min(1, len(rows) - 1)]
+    at_once = bool(firsts) and len(rows) > 0 and min(firsts) <= max(rows[0], min(rows[min(1, len(rows) - 1)], 2))
     weigh.fact(at_once and not half_precision(case), 0.3, "non-finite-at-once", step=min(firsts, default=0))
     schedule = rate(case)
     still = (

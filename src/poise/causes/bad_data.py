@@ -13,7 +13,6 @@ from poise.causes.clues import (
     burst,
     concerns,
     facts,
-    first_bad,
     first_rise,
     loss_of,
     position,
@@ -30,7 +29,9 @@ SUDDEN = ("loss-spike", "oscillation", "loss-cliff", "gradient-explosion", "dive
 def bad_data_burst(case: Case) -> Hypothesis | None:
     """A spike out of a calm run, under a calm learning rate, that heals: the batch was bad, not the settings."""
     loss = loss_of(case)
-    if loss is None or not concerns(case, *SUDDEN) or first_bad(case, loss) is not None:
+    if loss is None or not concerns(case, *SUDDEN):
+        return None
+    if not np.isfinite(series(case, loss, start=case.incident.onset_step)[1][:32]).all():
         return None
     weigh = Weigh(case, "bad-data-burst")
     _calm_run(weigh)
@@ -52,8 +53,7 @@ def bad_data_burst(case: Case) -> Hypothesis | None:
         usual=rise.usual if rise else 0,
     )
     _against_step_size(weigh)
-    first, last = case.incident.onset_step, case.incident.end_step or case.incident.onset_step
-    span = {"first": first, "last": last}
+    span = {"first": _row_before(case, loss), "last": rise.step if rise is not None else case.incident.onset_step}
     return weigh.verdict(
         "P0", ("inspect-batches", span), ("skip-batches", span), "clean-data", test="skip-batches", **span
     )
@@ -122,6 +122,12 @@ def data_order(case: Case) -> Hypothesis | None:
     return weigh.verdict("P0", "shuffle-globally", "look-at-period", test="reshuffle", period=period)
 
 
+def _row_before(case: Case, loss: str) -> int:
+    """The first step whose batch can have done it: that after the last calm row, where losses are logged now and then."""
+    steps = series(case, loss, stop=case.incident.onset_step)[0]
+    return int(steps[-1]) + 1 if len(steps) else case.incident.onset_step
+
+
 def _calm_run(weigh: Weigh) -> None:
     case, where = weigh.case, position(weigh.case)
     onset = case.incident.onset_step
@@ -165,6 +171,8 @@ def _against_step_size(weigh: Weigh) -> None:
     weigh.against(end is not None and not end.healed and end.lost > 0.2, 0.2)
     spikes = spike_steps(case)
     weigh.against(len(spikes) >= 5, 0.15)
+    loss, updated = first_rise(case, loss_of(case) or "loss"), first_rise(case, "update_norm")
+    weigh.against(updated is not None and loss is not None and updated < loss, 0.25)
 
 
 def _changed(case: Case, signal: str) -> tuple[float, float] | None:

@@ -186,7 +186,10 @@ def settled(case: Case, signal: str | None = None) -> Settled | None:
     tail = after[-max(1, min(len(after) // 10, 32)) :]
     low, high = float(np.median(before)), float(np.median(tail))
     spread = 3 * 1.4826 * float(np.median(np.abs(before - np.median(before))))
-    healed = high <= low + max(spread, 0.01 * abs(low)) and len(after) > len(tail)
+    stays = any(
+        isinstance(share, float) and share > 0.003 for share in facts(case, "lasting")
+    )  # a detector that followed it says so
+    healed = high <= low + max(spread, 0.01 * abs(low)) and len(after) > len(tail) and not stays
     return Settled(low, high, float(after.max()), healed and np.isfinite(series(case, name)[1][-1]).item())
 
 

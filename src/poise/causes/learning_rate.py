@@ -139,7 +139,8 @@ def _phase(weigh: Weigh, schedule: Rate | None) -> None:
         peak=schedule.peak,
         peak_step=schedule.peak_step,
     )
-    early = (position(weigh.case) or 0.0) <= EARLY
+    where = position(weigh.case)
+    early = where is not None and where <= EARLY
     weigh.fact(schedule.phase in ("peak", "constant") and early, 0.1, "at-peak", step=step, rate=schedule.at_onset)
 
 
