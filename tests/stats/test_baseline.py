@@ -38,6 +38,16 @@ def test_any_cut_gives_the_same_judgement(seed: int, cuts: list[int], two_sided:
     assert a.adopted == b.adopted
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_single_rows_equal_one_long_piece(seed: int) -> None:
+    values = wild_stream(seed, 900)
+    whole, a = judge(values, [])
+    single, b = judge(values, list(range(1, 900)))
+    np.testing.assert_array_equal(whole, single)
+    assert a.adopted == b.adopted
+    assert (a.level, a.scale, a.log, a.row) == (b.level, b.scale, b.log, b.row)
+
+
 def test_row_by_row_equals_the_definition_done_the_slow_way() -> None:
     values = np.exp(0.1 * np.random.default_rng(1).standard_normal(400))
     values[300] = 9.0
