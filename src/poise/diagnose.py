@@ -14,7 +14,7 @@ from poise.records import Column, Event, Frame, Hypothesis, Incident, RunInfo
 
 KEPT = 6
 """More causes than this say that nothing is known."""
-FLOOR = 0.05
+FLOOR = 0.06
 KNOWN = 0.15
 """Where no cause exceeds this, the usual suspects are shown as well, as such."""
 NEAR, FAR = 2048, 4096

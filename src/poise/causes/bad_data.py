@@ -78,7 +78,7 @@ def batch_composition(case: Case) -> Hypothesis | None:
     where = position(case)
     lasting = concerns(case, "oscillation", "level-shift")
     weigh.fact(
-        lasting and where is not None and where > LATE,
+        lasting and where is not None and where > LATE and _calm_till(case),
         0.3,
         "late",
         share=100 * (where or 0),
@@ -168,9 +168,9 @@ def _against_step_size(weigh: Weigh) -> None:
     weigh.against(where is not None and where <= EARLY, 0.1)
     weigh.against(schedule is not None and schedule.phase in ("warmup", "after-warmup"), 0.15)
     end = settled(case)
-    weigh.against(end is not None and not end.healed and end.lost > 0.2, 0.2)
+    weigh.against(end is not None and end.lost > 0.2 and end.stays_up, 0.2)
     spikes = spike_steps(case)
-    weigh.against(len(spikes) >= 5, 0.15)
+    weigh.against(len(spikes) >= 5, 0.1)
     loss, updated = first_rise(case, loss_of(case) or "loss"), first_rise(case, "update_norm")
     weigh.against(updated is not None and loss is not None and updated < loss, 0.25)
 

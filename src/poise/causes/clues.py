@@ -167,6 +167,12 @@ class Settled:
     after: float
     peak: float
     healed: bool
+    noise: float
+
+    @property
+    def stays_up(self) -> bool:
+        """Whether the level rose for good: by more than a twentieth, and more than its noise explains."""
+        return not self.healed and self.lost > 0.05 and self.after - self.before > 3 * self.noise
 
     @property
     def lost(self) -> float:
@@ -185,12 +191,18 @@ def settled(case: Case, signal: str | None = None) -> Settled | None:
         return None
     tail = after[-max(1, min(len(after) // 10, 32)) :]
     low, high = float(np.median(before)), float(np.median(tail))
-    spread = 3 * 1.4826 * float(np.median(np.abs(before - np.median(before))))
+    sigma = 1.4826 * float(np.median(np.abs(before - np.median(before))))
     stays = any(
         isinstance(share, float) and share > 0.003 for share in facts(case, "lasting")
     )  # a detector that followed it says so
-    healed = high <= low + max(spread, 0.01 * abs(low)) and len(after) > len(tail) and not stays
-    return Settled(low, high, float(after.max()), healed and np.isfinite(series(case, name)[1][-1]).item())
+    back = (
+        high <= low + max(3 * sigma, 0.01 * abs(low))
+        and len(after) > len(tail)
+        and np.isfinite(series(case, name)[1][-1]).item()
+    )
+    healed = not stays and (back or case.incident.recovered)
+    noise = 1.25 * sigma * (len(before) ** -0.5 + len(tail) ** -0.5)  # of the two medians
+    return Settled(low, high, float(after.max()), healed, noise)
 
 
 def position(case: Case) -> float | None:

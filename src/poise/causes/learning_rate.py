@@ -30,6 +30,8 @@ from poise.records import Hypothesis
 LARGE = 1e-3
 """Above this, Adam needs a reason (small models, adapters, muP). A rule of thumb, so it counts little."""
 ABSURD = 1e-2
+SMALL = 1e-5
+"""Below this hardly any step is too large, in fine-tuning either."""
 SHORT_SHARE = 0.01
 """Warmups of 1 to 5 % of the steps are usual; below 1 % is short."""
 CLUE_RATIO = 3.0
@@ -61,6 +63,7 @@ def learning_rate_too_high(case: Case) -> Hypothesis | None:
     where = position(case)
     weigh.against(where is not None and where > LATE and (settled(case) is None or _healed(case)), 0.15)
     weigh.against(schedule is not None and schedule.at_onset < 0.3 * schedule.peak and schedule.phase == "decay", 0.2)
+    _against_small(weigh, schedule)
     value = schedule.peak if schedule else stated_rate(case)
     lower = ("lower-learning-rate", {"value": value / 3}) if value else "lower-learning-rate-unknown"
     return weigh.verdict(
@@ -107,6 +110,7 @@ def warmup_too_short(case: Case) -> Hypothesis | None:
     weigh.fact(inside and share < SHORT_SHARE, 0.2, "short-warmup", steps=length, share=100 * share)
     weigh.fact(early and not schedule.warm, 0.2, "no-warmup", peak=schedule.peak)
     weigh.against(schedule.peak >= ABSURD, 0.2)
+    _against_small(weigh, schedule)
     return _warmup_verdict(weigh, length)
 
 
@@ -141,7 +145,10 @@ def _phase(weigh: Weigh, schedule: Rate | None) -> None:
     )
     where = position(weigh.case)
     early = where is not None and where <= EARLY
-    weigh.fact(schedule.phase in ("peak", "constant") and early, 0.1, "at-peak", step=step, rate=schedule.at_onset)
+    lost = "divergence" in kinds(weigh.case) and not weigh.case.incident.recovered
+    weigh.fact(
+        schedule.phase in ("peak", "constant") and (early or lost), 0.1, "at-peak", step=step, rate=schedule.at_onset
+    )
 
 
 def _early(weigh: Weigh, weight: float) -> bool:
@@ -191,7 +198,7 @@ def _lost_for_good(weigh: Weigh) -> None:
         step=bad[0] if bad else 0,
     )
     weigh.fact(
-        bad is None and end.lost > 0.05,
+        bad is None and end.stays_up,
         0.25,
         "never-recovers",
         before=end.before,
@@ -232,6 +239,15 @@ def _after_a_burst(weigh: Weigh) -> None:
         weigh.fact(
             top > 0 and values[top] > 1.5 * values[0], 0.4, "burst-before", step=int(steps[top]), kind="loss-spike"
         )
+
+
+def _against_small(weigh: Weigh, schedule: Rate | None) -> None:
+    """A small rate, or NaN out of a loss that had not risen: the step size is then one suspect among others."""
+    value = schedule.peak if schedule else stated_rate(weigh.case)
+    weigh.against(value is not None and value < SMALL, 0.3)
+    end = settled(weigh.case)
+    calm = end is None or end.peak <= 1.3 * abs(end.before)
+    weigh.against(kinds(weigh.case) == {"non-finite"} and calm and (value is None or value < ABSURD), 0.15)
 
 
 def _large(weigh: Weigh, schedule: Rate | None) -> None:

@@ -98,14 +98,26 @@ def open_rivals(case: Case, named: frozenset[str] = frozenset()) -> tuple[Hypoth
     Args:
         named: causes that have been named already.
     """
-    suspects = [name for name in LIKELY.get(case.incident.kind, ()) if name in OPEN and name not in named]
+    suspects = [n for n in LIKELY.get(case.incident.kind, ()) if n in OPEN and n not in named and _not_logged(case, n)]
     return tuple(_suspect(case, name, 0.12 - 0.01 * place) for place, name in enumerate(suspects[:SHOWN]))
 
 
+def _not_logged(case: Case, name: str) -> str:
+    """What would tell and is not in the log; empty where all of it is there, and did not speak for the cause."""
+    wanted = OPEN[name][1].split(", ")
+    return ", ".join(w for w in wanted if not _is_logged(case, *w.split(" ", 1)))
+
+
+def _is_logged(case: Case, signal: str, of_each: str = "") -> bool:
+    if of_each.startswith("of each") or signal == "loss":
+        return any(n.startswith(f"{signal}/") for n in case.columns)
+    return case.has(signal)
+
+
 def _suspect(case: Case, name: str, score: float) -> Hypothesis:
-    priority, missing, topics, test = OPEN[name]
+    priority, _, topics, test = OPEN[name]
     onset = case.incident.onset_step
-    evidence = Message("causes.evidence.open", {"missing": missing})
+    evidence = Message("causes.evidence.open", {"missing": _not_logged(case, name)})
     experiment = Message(
         f"causes.test.{test}", {"step": onset, "first": onset, "last": case.incident.end_step or onset}
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from poise.causes.base import Case
-from poise.causes.clues import Weigh, burst, concerns, finite, loss_of, series, setting
+from poise.causes.clues import Weigh, burst, concerns, finite, loss_of, past, series, setting
 from poise.records import Hypothesis
 
 
@@ -15,7 +15,9 @@ def small_batch_noise(case: Case) -> Hypothesis | None:
         return None
     weigh = Weigh(case, "small-batch-noise")
     rise = burst(case, loss_of(case) or "loss")
-    if rise is not None and rise.ratio > 1.5 and concerns(case, "loss-spike"):
+    calm = past(case, loss_of(case) or "loss")
+    sigma = 1.4826 * float(np.median(np.abs(calm - np.median(calm)))) if len(calm) else 0.0
+    if rise is not None and rise.value - rise.usual > 6 * sigma and concerns(case, "loss-spike"):
         return None  # noise has no such tail
     values = finite(series(case, loss_of(case) or "loss")[1])
     size = _batch(case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from poise.causes.base import Case
-from poise.causes.clues import LOSS_RISES, STANDSTILL, Weigh, concerns, planned_steps, position
+from poise.causes.clues import LOSS_RISES, STANDSTILL, Weigh, concerns, loss_of, planned_steps, position
 from poise.causes.rate import Rate, rate
 from poise.records import Hypothesis
 
@@ -57,7 +57,7 @@ def decay_too_fast(case: Case) -> Hypothesis | None:
         ratio=schedule.peak / max(schedule.at_onset, 1e-300),
         share=100 * (where or 0),
     )
-    drop = _drop_before(schedule, onset)
+    drop = _drop_before(schedule, onset, _reach(case, schedule))
     weigh.fact(
         drop is not None and drop[1] >= 1.5,
         0.4,
@@ -89,7 +89,7 @@ def schedule_misapplied(case: Case) -> Hypothesis | None:
         factor = next((n for n in range(2, 129) if 0.98 * low <= n <= 1.02 * high), None)
         weigh.fact(True, 0.85, "schedule-ends-early", step=ends, planned=planned, ratio=float(factor or low))
         weigh.fact(factor is not None and high < 1.2 * low, 0.07, "schedule-factor", factor=factor or 0)
-    near = schedule.jump is not None and abs(schedule.jump[0] - case.incident.onset_step) <= _reach(schedule)
+    near = schedule.jump is not None and abs(schedule.jump[0] - case.incident.onset_step) <= _reach(case, schedule)
     if schedule.jump is not None and near and concerns(case, *LOSS_RISES):
         step, low, high = schedule.jump
         weigh.fact(True, 0.7, "rate-jumps", step=step, low=low, high=high, ratio=high / max(low, 1e-300))
@@ -111,17 +111,20 @@ def _jump_at_resume(case: Case) -> tuple[float, float] | None:
     return None
 
 
-def _reach(schedule: Rate) -> float:
-    """Steps within which a jump of the schedule and an incident are taken together: 16 rows of the log."""
-    return 16 * float(np.median(np.diff(schedule.steps))) if len(schedule.steps) > 1 else 16.0
+def _reach(case: Case, schedule: Rate) -> float:
+    """Steps within which a move of the schedule and an incident are taken together: 16 rows of the loss, or one of the schedule."""
+    own = float(np.median(np.diff(schedule.steps))) if len(schedule.steps) > 1 else 1.0
+    loss = case.columns[loss_of(case) or "learning_rate"].steps if loss_of(case) else schedule.steps
+    return max(16 * float(np.median(np.diff(loss))) if len(loss) > 1 else 16.0, own)
 
 
-def _drop_before(schedule: Rate, onset: int) -> tuple[int, float] | None:
-    """Step and ratio of the largest fall within one row, among the 16 rows up to the onset; smooth decays fall little per row."""
+def _drop_before(schedule: Rate, onset: int, reach: float) -> tuple[int, float] | None:
+    """Step and ratio of the largest fall within one row shortly up to the onset; smooth decays fall little per row."""
     row = int(np.searchsorted(schedule.steps, onset, side="right"))
-    window = slice(max(0, row - 16), row + 1)
+    first = int(np.searchsorted(schedule.steps, onset - reach))
+    window = slice(max(0, first - 1), row + 1)
     values, steps = schedule.values[window], schedule.steps[window]
-    if len(values) < 2 or not (values > 0).all():
+    if len(values) < 2 or not (values > 0).all() or np.diff(steps).max() > reach:
         return None
     ratios = values[:-1] / values[1:]
     at = int(np.argmax(ratios))
