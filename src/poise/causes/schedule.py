@@ -57,7 +57,7 @@ def decay_too_fast(case: Case) -> Hypothesis | None:
         ratio=schedule.peak / max(schedule.at_onset, 1e-300),
         share=100 * (where or 0),
     )
-    drop = _drop_before(schedule, onset, _reach(case, schedule))
+    drop = _drop_before(schedule, onset, _reach(case))
     weigh.fact(
         drop is not None and drop[1] >= 1.5,
         0.4,
@@ -89,7 +89,10 @@ def schedule_misapplied(case: Case) -> Hypothesis | None:
         factor = next((n for n in range(2, 129) if 0.98 * low <= n <= 1.02 * high), None)
         weigh.fact(True, 0.85, "schedule-ends-early", step=ends, planned=planned, ratio=float(factor or low))
         weigh.fact(factor is not None and high < 1.2 * low, 0.07, "schedule-factor", factor=factor or 0)
-    near = schedule.jump is not None and abs(schedule.jump[0] - case.incident.onset_step) <= _reach(case, schedule)
+    own = (
+        float(np.median(np.diff(schedule.steps))) if len(schedule.steps) > 1 else 1.0
+    )  # the schedule may be logged less often
+    near = schedule.jump is not None and abs(schedule.jump[0] - case.incident.onset_step) <= max(_reach(case), own)
     if schedule.jump is not None and near and concerns(case, *LOSS_RISES):
         step, low, high = schedule.jump
         weigh.fact(True, 0.7, "rate-jumps", step=step, low=low, high=high, ratio=high / max(low, 1e-300))
@@ -111,11 +114,10 @@ def _jump_at_resume(case: Case) -> tuple[float, float] | None:
     return None
 
 
-def _reach(case: Case, schedule: Rate) -> float:
-    """Steps within which a move of the schedule and an incident are taken together: 16 rows of the loss, or one of the schedule."""
-    own = float(np.median(np.diff(schedule.steps))) if len(schedule.steps) > 1 else 1.0
-    loss = case.columns[loss_of(case) or "learning_rate"].steps if loss_of(case) else schedule.steps
-    return max(16 * float(np.median(np.diff(loss))) if len(loss) > 1 else 16.0, own)
+def _reach(case: Case) -> float:
+    """Steps within which a move of the schedule and an incident are taken together: 16 rows of the loss."""
+    loss = case.columns[loss_of(case) or "learning_rate"].steps
+    return 16 * float(np.median(np.diff(loss))) if len(loss) > 1 else 16.0
 
 
 def _drop_before(schedule: Rate, onset: int, reach: float) -> tuple[int, float] | None:
