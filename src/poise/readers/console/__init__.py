@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from poise.readers.base import RawRun, Reader, UnreadableError
-from poise.readers.console.clean import plain
 from poise.readers.console.collect import Collector
 from poise.readers.console.failures import Failures
 from poise.readers.console.finish import finish
@@ -28,20 +27,23 @@ def read(path: Path) -> list[RawRun]:
     for block in blocks(path, notes=raw.notes):
         trainers.feed(block)
         before = collector.first_loss is None
-        collector.feed(block, line)
-        text = plain(block) if b"\x1b" in block else block
-        failures.feed(text, line)
-        settings.feed(text, before)
+        failures.feed(block, line, collector.feed(block, line))
+        settings.feed(_until(block, collector.first_loss_line, line) if before else block, before)
         line += block.count(b"\n")
     failures.finish()
     raw.config, raw.versions, raw.trainer = settings.config, settings.versions, trainers.best()
-    finish(path, collector, failures, raw)
+    finish(collector, failures, settings.loose, raw)
     if not raw.columns and not any(event.kind != "overflow" for event in raw.events):
         raise UnreadableError(
             f"{path} holds no numbers of a training: no line with a name such as loss and a number repeats in its {line} lines. "
             "If it is a log, show its lines to us; a name that is not known can be given with --map loss=NAME."
         )
     return [raw]
+
+
+def _until(block: bytes, stop: int | None, line: int) -> bytes:
+    """The part of a block before line `stop`, where `line` is its first."""
+    return block if stop is None else b"\n".join(block.split(b"\n", max(0, stop - line))[:-1])
 
 
 READER = Reader(NAME, sniff, read, "any console text: dicts, key-value lines, bars, tables, tracebacks")

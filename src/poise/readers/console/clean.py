@@ -9,16 +9,14 @@ _GLUED = re.compile(rb"(?<=[\]}])[ ]*(?=\{['\"])|(?<=[}])[ ]+(?=\d{1,3}%\|)|(?<=
 _WIDE = ((b"\xef\xbc\x9a", b": "), (b"\xef\xbc\x8c", b", "), (b"\xc2\xa0", b" "), (b"\xe2\x80\x89", b" "))
 
 
-def plain(block: bytes) -> bytes:
-    """Strip escape codes and give each dict and each progress bar a line of its own."""
+def plain(block: bytes, split: bool = True) -> bytes:
+    """Strip escape codes and, if `split`, give each dict and each progress bar a line of its own."""
     if b"\x1b" in block or b"\x00" in block or b"\x08" in block:
         block = _ESCAPES.sub(b"", block)
-    for wide, narrow in _WIDE:
-        if wide[:2] in block and wide in block:
+    if not block.isascii():
+        for wide, narrow in _WIDE:
             block = block.replace(wide, narrow)
-    if b"{'" in block or b'{"' in block or b"%|" in block:
-        block = _GLUED.sub(b"\n", block)
-    return block
+    return _GLUED.sub(b"\n", block) if split and (b"{" in block or b"|" in block) else block
 
 
 _CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?"

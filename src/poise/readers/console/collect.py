@@ -68,16 +68,24 @@ class Collector:
         self.labelled: bool | None = None
         self.first_loss: int | None = None
         self.ranks: set[int] = set()
+        self.first_loss_line: int | None = None
+        self.delimited = 0
+        self._line = 1
         self.last_data_line = -1
-        self.steps_by_line: list[tuple[int, float]] = []
+        self.steps_by_line: list[tuple[Ints, Floats]] = []
         self._known: dict[bytes, int] = {}
         self._bits: dict[str, int] = {}
         self._tried = self._kept = 0
         self._section = ""
         self._two_sided = False
 
-    def feed(self, block: bytes, line: int) -> None:
-        """Read a block of whole lines, the first of which has number `line`."""
+    def feed(self, block: bytes, line: int) -> bytes:
+        """Read a block of whole lines, the first of which has number `line`.
+
+        Returns:
+            the shapes of the lines that hold no numbers, each once: where to look for words of failure.
+        """
+        self._line = line
         text = plain(block)
         if text.endswith(b"\n"):
             text = text[:-1]
@@ -99,6 +107,7 @@ class Collector:
         self._emit(groups, ids, line)
         if len(self._known) > _MOST_SHAPES:
             self._known = {form: known for form, known in self._known.items() if known != REJECTED}
+        return b"\n".join([form for form in distinct if self._known.get(form, REJECTED) < 0])
 
     def _learn(self, forms: list[bytes], lines: list[bytes]) -> None:
         """Read the first line of each new shape closely."""
@@ -121,6 +130,7 @@ class Collector:
         layout = read_line(text, start) if promising else None
         if layout is None or layout.total:
             layout = self.tables.row(text, start, lines, i) or layout
+            self.delimited += layout is not None and self.tables.mark in (",", ";", "\t")
         if layout is None or not layout.numbers:
             return self._heading(line)
         layout.rank = rank
@@ -269,7 +279,7 @@ class Collector:
             if live:
                 ready.setdefault(name, []).append((rows, values))
                 if self.first_loss is None and keys.signal_of(name.partition("@")[0]) in ("loss", "eval_loss"):
-                    self.first_loss = int(rows[0])
+                    self.first_loss, self.first_loss_line = int(rows[0]), self._line + int(group.where[0])
             elif len(self.pending) < _MOST_PENDING:
                 self.pending.setdefault(signature, []).append((name, rows, values))
 
@@ -286,7 +296,7 @@ class Collector:
                 continue
             if shape.factors[j] != 1.0:
                 values = values * shape.factors[j]
-            if section and not keys.scope_of(name) and keys.position_rank(name) != 6:
+            if section and not keys.scope_of(name) and keys.position_rank(name.removesuffix(" total")) != 6:
                 name = f"{section} {name}"
             yield name if rank is None else f"{name}@rank{rank}", rows, values
 
@@ -297,11 +307,9 @@ class Collector:
             self.last_data_line = max(self.last_data_line, line + max(int(g.where[-1]) for g in data))
         for group in groups:
             if group.shape.position >= 0:
-                thin = max(1, len(group.where) // 4096)
-                where, steps = group.where[::thin], group.values[::thin, group.shape.position]
-                self.steps_by_line += zip((where + line).tolist(), steps.tolist(), strict=True)
-        if len(self.steps_by_line) > 200_000:
-            self.steps_by_line = sorted(self.steps_by_line)[::2]
+                thin = max(1, len(group.where) // 1024)
+                lines = group.where[::-thin] + line
+                self.steps_by_line.append((lines, group.values[::-thin, group.shape.position].copy()))
 
     def _read_meters(self, meters: list[_Group], groups: list[_Group]) -> None:
         """Pair records without a step with the bars around them."""

@@ -6,12 +6,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from poise.readers.console.clean import plain
+
 _MARKS = re.compile(
     rb"Traceback \(most recent call last\)|[Oo]ut ?[Oo]f ?[Mm]emory|MemoryError|bad_alloc|oom[-_ ]?kill|OOM[ -]?[Kk]ill|\bKilled\b|killed by|DUE TO|SIG(?:TERM|KILL|SEGV|ABRT|BUS|FPE|INT)\b"
     rb"|[Ss]egmentation fault|core dumped|CANCELLED|NCCL (?:WARN|[Ee]rror)|ncclSystemError|[Ww]atchdog caught collective|collective operation timeout"
     rb"|scale already at minimum|[Mm]inimum loss scale reached|Aborted|CUDA error|device-side assert|\bexitcode\s*:|[Bb]us error"
-    rb"|loss scal\w*[^\n]{0,60}(?:reducing|setting)|reducing loss scale|exited with exit code|(?m:^(?:\[rank\d+\]: ?)?(?:[a-zA-Z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt): )"
+    rb"|loss scal\w*[^\n]{0,60}(?:reducing|setting)|reducing loss scale|exited with exit code|(?m:^(?:\[rank\d*\]: ?)?[A-Za-z_][\w.]*(?:Error|Exception|Interrupt): )"
 )  # fmt: skip
+_QUOTED = re.compile(rb"\w\|\w[^\n]*\w\|\w|^\s*(?:grep|tail|cat|sed|awk)\s")
 _TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Aborted|NotFound|OutOfMemory\w*))(?::\s*(?P<say>.*))?$")
 _OVERFLOW = re.compile(r"(?:reducing(?: loss scale)? to|setting loss scale to:?)\s*([\d.]+(?:[eE][-+]?\d+)?)")
@@ -50,14 +53,16 @@ class Failures:
     _start: dict[str, int] = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
-    def feed(self, block: bytes, line: int) -> None:
-        """Look through a plain block whose first line has number `line`."""
-        if not self._trace and _MARKS.search(block) is None:
+    def feed(self, block: bytes, line: int, shapes: bytes) -> None:
+        """Look through a block whose first line has number `line`.
+
+        Args:
+            shapes: of its lines without numbers, each once; they tell cheaply whether there is anything to be found.
+        """
+        if not self._trace and _MARKS.search(shapes) is None:
             return
-        at = 0 if self._trace else block.rfind(b"\n", 0, _MARKS.search(block).start()) + 1  # type: ignore[union-attr]
-        line += block.count(b"\n", 0, at)
-        for i, raw in enumerate(block[at:].split(b"\n"), start=line):
-            if self._trace or _MARKS.search(raw):
+        for i, raw in enumerate(plain(block, False).split(b"\n"), start=line):
+            if self._trace or (_MARKS.search(raw) and not _QUOTED.search(raw)):
                 self._line(raw[: _WIDTH * 4].decode("utf-8", "replace").rstrip(), i)
 
     def finish(self) -> None:

@@ -17,7 +17,7 @@ _CODE = re.compile(
     r"|(?<![|\w])#\s*[A-Za-z].*\b(?:the|is|to|of)\b|^\s*#define|;\s*$|^\s*<[/a-zA-Z]",
     re.ASCII,
 )
-_NO_DATA = re.compile(r"overflow|Attempted loss scale|loss scaler|Warning:|Deprecat|Traceback|^\s*--\w|\b(?:best|lowest)\b.*\bso far\b", re.I)
+_NO_DATA = re.compile(r"overflow|Attempted loss scale|loss scaler|Warning:|Deprecat|Traceback|\w(?:Error|Exception)\b|out of memory|\bkilled\b|CANCELLED|exitcode|\bSIG[A-Z]{3,4}\b|^\s*--\w|\b(?:best|lowest)\b.*\bso far\b", re.I)
 _SKIP = re.compile(r",\s*(?:device|dtype|grad_fn|requires_grad|weak_type)=[^,)\n]{0,60}\)?", re.ASCII)
 _TQDM = re.compile(r"(?P<bar>\d{1,3}%\|[^|\n]*\|\s*|(?<![\w.]))(?P<n>\d+)/(?P<total>\d+)\s+\[(?P<in>[^\n]*)|(?<![\w.])(?P<it>\d+)it \[(?P<in2>[^\n]*)", re.ASCII)
 _BAR = re.compile(r"\d{1,3}%\|[^|\n]*\|", re.ASCII)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,18 @@ from poise.records import Event
 _STEPS = 4  # ranks of names up to here count steps or batches
 
 
-def finish(path: Path, collector: Collector, failures: Failures, raw: RawRun) -> RawRun:
-    """Fill a run with the columns and events of its text."""
+def finish(collector: Collector, failures: Failures, loose: dict[str, Any], raw: RawRun) -> RawRun:
+    """Fill a run with the columns and events of its text.
+
+    Args:
+        loose: settings from `key: value` lines, which may be records as well.
+    """
     columns = {name: _ordered(column) for name, column in collector.columns.finish().items()}
     _settle_pending(collector, columns, raw)
     _take_settings(collector, columns, raw)
     _merge_equal_ranks(columns, collector.ranks)
     _add_meter(collector, columns)
+    raw.config = {**{k: v for k, v in loose.items() if k not in columns}, **raw.config}
     raw.columns = columns
     raw.events = _events(collector, failures)
     return raw
@@ -35,16 +40,23 @@ def _ordered(column: RawColumn) -> RawColumn:
 
 def _settle_pending(collector: Collector, columns: dict[str, RawColumn], raw: RawRun) -> None:
     """What was said only once: settings where it came before training, numbers where it came after, or is all there is."""
-    start = collector.first_loss
+    start, live = collector.first_loss, set(columns)
     for points in collector.pending.values():
         telling = any(keys.signal_of(name) in ("loss", "eval_loss", "grad_norm") for name, _, _ in points)
-        alone = start is None and telling and any(keys.position_rank(name) is not None for name, _, _ in points)
+        stepped = any(keys.position_rank(name) is not None for name, _, _ in points)
+        alone = start is None and telling and stepped
         after = start is not None and int(points[0][1][0]) >= start and telling
-        if alone or after:
+        if alone or after or (stepped and _is_kin(points, live)):
             _add_points(points, columns)
         elif start is None or int(points[0][1][0]) < start:
             for name, _, values in points:
                 raw.config.setdefault(name, _whole(float(values[-1])))
+
+
+def _is_kin(points: list[Points], live: set[str]) -> bool:
+    """Whether most of what a line says is said by other records too: a record with less or more than usual."""
+    metrics = [name for name, _, _ in points if keys.position_rank(name.removesuffix(" total")) is None]
+    return 2 * sum(name in live for name in metrics) >= max(1, len(metrics))
 
 
 def _add_points(points: list[Points], columns: dict[str, RawColumn]) -> None:
@@ -56,13 +68,16 @@ def _add_points(points: list[Points], columns: dict[str, RawColumn]) -> None:
 
 
 def _take_settings(collector: Collector, columns: dict[str, RawColumn], raw: RawRun) -> None:
-    """Columns that never change and came before training are settings."""
+    """What came only before training is a setting, or a list of layers and devices; so is what one rank said once."""
     start = collector.first_loss
     if start is None:
         return
     for name, column in list(columns.items()):
-        if column.rows[-1] < start and keys.signal_of(name) not in ("loss", "eval_loss") and len(column.values) <= 8:
-            raw.config.setdefault(name, _whole(float(column.values[-1])))
+        if column.rows[-1] < start and keys.signal_of(name) not in ("loss", "eval_loss"):
+            if len(column.values) <= 8:
+                raw.config.setdefault(name, _whole(float(column.values[-1])))
+            del columns[name]
+        elif len(column.values) == 1 and "@rank" in name:
             del columns[name]
 
 
@@ -92,7 +107,7 @@ def _merge_equal_ranks(columns: dict[str, RawColumn], ranks: set[int]) -> None:
 def _add_meter(collector: Collector, columns: dict[str, RawColumn]) -> None:
     """Steps from progress bars, where records state none: the bar that goes with most losses is the training's."""
     meter = collector.meter
-    if not meter.rows or any((keys.position_rank(n.partition("@")[0]) or 0) <= _STEPS for n in columns if keys.position_rank(n.partition("@")[0]) is not None):
+    if not meter.rows or any(_counts(name, column) for name, column in columns.items()):
         return
     losses = next((set(c.rows.tolist()) for n, c in columns.items() if keys.signal_of(n) == "loss"), None)
     pairs = list(zip(meter.rows, meter.after, meter.before, strict=True))
@@ -109,10 +124,21 @@ def _add_meter(collector: Collector, columns: dict[str, RawColumn]) -> None:
     columns["step total"] = RawColumn(columns["step"].rows, np.full(len(columns["step"].rows), total))
 
 
+def _counts(name: str, column: RawColumn) -> bool:
+    """Whether a column can be the steps: steps, batches, or epochs in whole numbers; not epochs in small fractions."""
+    rank = keys.position_rank(name.partition("@")[0])
+    if rank is None or name.endswith(" total"):
+        return False
+    finite = column.values[np.isfinite(column.values)]
+    return rank <= _STEPS or (len(finite) > 1 and bool(np.all(finite == np.rint(finite))))
+
+
 def _events(collector: Collector, failures: Failures) -> list[Event]:
     """Failures with the step that came last before them."""
-    lines = np.array([line for line, _ in collector.steps_by_line], np.int64)
-    steps = np.array([step for _, step in collector.steps_by_line])
+    if not failures.found:
+        return []
+    lines = np.concatenate([np.empty(0, np.int64), *(line for line, _ in collector.steps_by_line)])
+    steps = np.concatenate([np.empty(0), *(step for _, step in collector.steps_by_line)])
     order = np.argsort(lines, kind="stable")
     lines, steps = lines[order], steps[order]
     events = []

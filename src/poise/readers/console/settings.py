@@ -7,8 +7,10 @@ from ast import literal_eval
 from collections.abc import Iterable
 from typing import Any
 
+from poise.readers.console.clean import plain
+
 _MOST = 2_000
-_BYTES = 4 << 20
+_BYTES = 1 << 20
 _CALL = re.compile(r"\b(?:Namespace|[A-Z]\w*(?:Args|Arguments|Config|Options|Params))\((.{20,20000}?)\)\s*$", re.MULTILINE)
 _PAIR = re.compile(r"(\w[\w.-]*)=('[^'\n]{0,300}'|\"[^\"\n]{0,300}\"|\[[^\]\n]{0,300}\]|\([^)\n]{0,300}\)|[^,()\n]{0,300})", re.ASCII)
 _DOTTED = re.compile(r"^[^\w\n]{0,4}(\w+) \.{2,} ?(\S[^\n]{0,200}?)\s*$", re.MULTILINE | re.ASCII)
@@ -22,7 +24,9 @@ _CHOSEN = re.compile(
 )
 _LIBRARIES = "torch|pytorch|transformers|accelerate|deepspeed|lightning|pytorch[_-]lightning|tensorflow|keras|jax|flax|numpy|cuda|cudnn|python|wandb|peft|trl|megatron|apex|datasets|timm|mmengine|mmcv|mmdet|detectron2|fairseq|nccl|xformers|flash[_-]attn|triton|vllm"
 _VERSION = re.compile(
-    rf"(?<![\w./-])({_LIBRARIES})(?:[ _-]?(?:version|runtime))*(?:\s+compiler)?[\"']?\s*(?:==|[:=]|\bis\b|\.{{3,}}|\s)\s*[\"']?v?(\d+\.\d+[\w.+-]{{0,24}})(?![/\w])", re.I
+    rf"(?<![\w./-])({_LIBRARIES})(?:[\"']?\s*==?\s*[\"']?|(?:[ _-](?:runtime|compiler))*[ _-]version[\"']?\s*(?:[:=]|is|\.{{3,}})?\s*[\"']?v?(?=\d)|\s*[:=]?\s*v?(?=\d+\.\d+\.\d))"
+    r"(\d+\.\d+[\w.+-]{0,24})(?![/\w])",
+    re.I,
 )
 
 
@@ -31,6 +35,7 @@ class Settings:
 
     def __init__(self) -> None:
         self.config: dict[str, Any] = {}
+        self.loose: dict[str, Any] = {}
         self.versions: dict[str, str] = {}
         self._read = 0
 
@@ -40,7 +45,7 @@ class Settings:
             return
         self._read += len(block)
         if before_numbers or b"amespace(" in block or b" ...." in block:
-            self._settings(block.decode("utf-8", "replace"), before_numbers)
+            self._settings(plain(block, False).decode("utf-8", "replace"), before_numbers)
 
     def _settings(self, text: str, before_numbers: bool) -> None:
         for match in _VERSION.finditer(text):
@@ -49,13 +54,14 @@ class Settings:
             self._add(_PAIR.findall(call[1]))
         self._add(_DOTTED.findall(text))
         if before_numbers:
-            self._add((k.strip(), v) for k, v in _COLON.findall(text) if _CHOSEN.search(k))
+            self._add(((k.strip(), v) for k, v in _COLON.findall(text) if _CHOSEN.search(k)), self.loose)
 
-    def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
+    def _add(self, pairs: Iterable[tuple[str, str]], config: dict[str, Any] | None = None) -> None:
+        config = self.config if config is None else config
         for key, value in pairs:
-            if len(self.config) >= _MOST:
+            if len(config) >= _MOST:
                 return
-            self.config.setdefault(key, plain_value(value))
+            config.setdefault(key, plain_value(value))
 
 
 def plain_value(text: str) -> Any:

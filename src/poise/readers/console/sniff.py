@@ -22,8 +22,10 @@ def sniff(head: bytes, path: Path) -> float:
         return 0.0
     head = head.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     collector, failures = Collector(), Failures()
-    collector.feed(head if head.endswith(b"\n") else head[: head.rfind(b"\n") + 1] or head, 1)
-    failures.feed(head, 1)
+    head = head if head.endswith(b"\n") else head[: head.rfind(b"\n") + 1] or head
+    failures.feed(head, 1, collector.feed(head, 1))
+    if 2 * collector.delimited > len(collector.shapes):  # a table of its own, for readers of tables
+        return MAYBE
     if _is_json(head):
         return MAYBE if _holds_records(collector) else TEXT / 2
     if not _holds_records(collector):

@@ -41,6 +41,7 @@ class Tables:
 
     def __init__(self) -> None:
         self._headers: dict[tuple[str, int], list[str]] = {}
+        self.mark = ""
 
     @staticmethod
     def may_be_row(line: bytes) -> bool:
@@ -65,6 +66,7 @@ class Tables:
             names = self._headers.get((mark, len(found)))
             layout = _filled(text, found, names, bar is not None) if names else None
             if layout is not None:
+                self.mark = mark
                 return layout
         return None
 
