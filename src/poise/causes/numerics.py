@@ -119,9 +119,22 @@ def loss_scale_exhausted(case: Case) -> Hypothesis | None:
     weigh.fact(
         len(run) >= 3, 0.4, "skips-unbroken", count=len(run), first=run[0] if run else 0, last=run[-1] if run else 0
     )
+    if not weigh.evidence:
+        _detected(weigh)
     return weigh.verdict(
         "P0", "use-bf16", "loss-scale-window", "find-overflow", test="fp32", step=case.incident.onset_step
     )
+
+
+def _detected(weigh: Weigh) -> None:
+    """What the detector counted, where the log states no scale and no steps of its own for the skips."""
+    for finding in weigh.case.incident.findings:
+        count = int(finding.facts.get("halvings", 0))
+        if finding.kind == "loss-scale-collapse" and count >= 3:
+            weigh.fact(
+                True, 0.6, "scale-falls", count=count, step=finding.onset, first=finding.expected, last=finding.value
+            )
+            return
 
 
 def _activations(weigh: Weigh) -> None:
