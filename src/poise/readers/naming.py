@@ -10,12 +10,23 @@ from collections.abc import Iterable
 from poise.readers import naming_machinery as machinery
 from poise.readers import naming_outcomes as outcomes
 from poise.readers.meaning import REWARD, Context, Meaning, Rule
-from poise.readers.words import LOSS, split_name
+from poise.readers.words import LOSS, Name, split_name
+from poise.signals import SIGNALS
 
 _RL = (*REWARD, "advantage", "advantages", "policy", "actor", "critic", "ppo", "grpo", "rollout", "episode", "qf")
 _G = ("generator", "gen", "g")
 _D = ("discriminator", "disc", "d", "critic")
+
+
+def _own(name: Name, _: Context) -> Meaning | None:
+    """Poise's own names, taken literally: those of several words, which nobody else uses for something different."""
+    signal, _slash, member = name.text.partition("/")
+    return Meaning(signal, member) if signal in _OWN_NAMES else None
+
+
+_OWN_NAMES = frozenset(s.name for s in SIGNALS if "_" in s.name and s.name != "policy_loss")
 RULES: tuple[Rule, ...] = (
+    _own,
     machinery.position,
     outcomes.preference,
     machinery.mixture,
