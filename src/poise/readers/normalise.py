@@ -39,7 +39,7 @@ class Run:
 
     Args:
         frames: one per branch, all columns; steps never decrease inside.
-        points: rows of the main series over all branches.
+        points: points of the main series and of the validation loss beside it, over all branches.
         main: the column judged as the main series, None if the log has none.
         not_named: the log's names that say nothing to us; they are under `other/`.
     """
@@ -88,7 +88,7 @@ def normalise(raw: RawRun, mapping: Mapping[str, str] | None = None) -> Run:
     frames = _frames(columns, decided, axis, main, notes)
     frames = _with_events(_without_copies(frames, notes), raw.events)
     signal = decided[main].column if main else None
-    points = sum(len(f.columns[signal]) for f in frames if signal in f.columns) if signal else 0
+    points = sum(len(f.columns[name]) for f in frames for name in {signal, "eval_loss"} if name in f.columns) if signal else 0
     config = _with_stride(config, frames, signal)
     names = {decided[n].column: n for n in columns if not decided[n].column.startswith("other/")}
     not_named = tuple(n for n in columns if not decided[n].known)
