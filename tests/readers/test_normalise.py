@@ -48,7 +48,7 @@ def test_numbers_of_one_record_share_its_step() -> None:
     assert columns["loss"].steps.tolist() == [10, 30]
     assert columns["eval_loss"].steps.tolist() == [20]
     assert columns["learning_rate"].values.tolist() == [0.1]
-    assert (run.main, run.points, run.info.names["learning_rate"]) == ("loss", 2, "lr")
+    assert (run.main, run.points, run.info.names["learning_rate"]) == ("loss", 3, "lr")
 
 
 def test_a_step_said_before_the_numbers_is_carried_forward() -> None:
