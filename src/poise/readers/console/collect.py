@@ -326,11 +326,13 @@ class Collector:
                 if meter.open:
                     meter.after[-1] = count
                 meter.last, meter.open = count, False
-            elif not meter.rows or meter.rows[-1] != row:
-                meter.rows.append(row)
-                meter.before.append(meter.last)
-                meter.after.append((-1.0, -1.0))
-                meter.open = True
+                continue
+            if meter.rows and meter.rows[-1] == row:
+                del meter.rows[-1], meter.before[-1], meter.after[-1]
+            meter.rows.append(row)
+            meter.before.append(meter.last)
+            meter.after.append((-1.0, -1.0))
+            meter.open = True
 
 
 def _select(group: _Group, where: Ints) -> _Group:

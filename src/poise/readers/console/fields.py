@@ -169,7 +169,7 @@ class _Scan:
         headed = not any(n.name for n in self.found)
         follows = any(n.position for n in self.found)
         counted = after.startswith("/") and re.match(r"/\s*\d", after) is not None
-        if "[" in wrap and "]" in inner and follows:
+        if "[" in wrap and "]" in inner and "," not in inner and follows:
             number.name = self._counter()
         elif counted and not wrap.startswith("(") and not any(keys.position_rank(n.name) in (0, 1, 2, 3, 4) for n in self.found):
             number.name = self._counter()

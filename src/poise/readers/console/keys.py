@@ -114,7 +114,7 @@ def cut(text: str) -> tuple[str, str]:
 
 
 def _clean(key: str) -> str:
-    key = key.strip().strip("'\"*•`").lstrip("#>-=.~ ").rstrip(" '\"")
+    key = key.strip().strip("'\"*•`").lstrip("#>-=.~/ ").rstrip(" '\"")
     return key.strip("()[] ") if key.count("(") != key.count(")") or key.startswith("(") else key
 
 
