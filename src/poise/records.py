@@ -70,6 +70,7 @@ class Calm:
         z: (n,) (value - level) / scale on that axis, NaN where level or value is not finite.
         accepted: (n,) whether the value was let into the baseline.
         log: (n,) whether scale and z live on the log axis; `level` is always on the value's own axis.
+        shifts: (row, former level, new level) where 128 rejected values in a row had a level of their own and were adopted.
     """
 
     level: Floats
@@ -77,6 +78,7 @@ class Calm:
     z: Floats
     accepted: Bools
     log: Bools
+    shifts: tuple[tuple[int, float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

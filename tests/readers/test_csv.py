@@ -83,6 +83,8 @@ SIMPLE = {"step": ([0, 1, 2], [1.0, 2.0, 3.0]), "loss": ([0, 1, 2], [0.5, 0.25, 
         "# step loss\n1 0.5\n2 0.25\n3 0.125\n",
         "sep=;\nstep;loss\n1;0.5\n2;0.25\n3;0.125\n",
         "step,loss\n\n1,0.5\n\n2,0.25\n3,0.125\n",
+        "Training of model x\nstarted, finally\nstep,loss\n1,0.5\n2,0.25\n3,0.125\n",
+        "step,loss\n1,tensor(0.5)\n2,np.float64(0.25)\n3,float32(0.125)\n",
         "# trained on Monday\nstep,loss\n1,0.5\n2,0.25\n3,0.125\n",
     ],
 )
@@ -202,6 +204,16 @@ def test_settings_in_a_comment_become_configuration(tmp_path: Path) -> None:
     run = read(tmp_path, '#{"t_start": 1.5, "env_id": "CartPole-v1"}\nr,l,t\n1.0,10,0.5\n2.0,20,0.75\n')
     assert run.config == {"t_start": 1.5, "env_id": "CartPole-v1"}
     assert points(run)["r"] == ([0, 1], [1.0, 2.0])
+
+
+def test_a_cell_may_hold_a_whole_histogram(tmp_path: Path) -> None:
+    cell = '"[' + ", ".join(["0.5"] * 60_000) + ']"'
+    run = read(tmp_path, "step,hist,loss\n1,[],0.5\n2,[],0.25\n" + f"3,{cell},0.125\n" * 2)
+    assert points(run)["loss"] == ([0, 1, 2, 3], [0.5, 0.25, 0.125, 0.125])
+
+
+def test_percentages_keep_their_number(tmp_path: Path) -> None:
+    assert points(read(tmp_path, "step,acc\n1,50%\n2,62.5%\n"))["acc"] == ([0, 1], [50.0, 62.5])
 
 
 CELLS = st.one_of(

@@ -53,6 +53,7 @@ TWO_POINTS: Points = {"step": ([0, 1], [1.0, 2.0]), "loss": ([0, 1], [0.5, 0.25]
         json.dumps({"loss": [0.5, 0.25], "step": [1, 2]}),
         json.dumps({"epochs": TWO, "lr": 0.1}),
         "".join(f"2026-01-01 INFO {json.dumps(row)}\n" for row in TWO),
+        "".join(f"[12:00:01] {json.dumps(row)}\n" for row in TWO),
         jsonl([{"step": "1", "loss": "0.5", "ok": True, "none": None, "t": "0:01:02"}, {"step": "2", "loss": "0.25"}]),
     ],
 )
@@ -61,6 +62,23 @@ def test_however_it_is_laid_out_the_log_is_the_same(text: str, tmp_path: Path) -
     assert {name: points(run)[name] for name in TWO_POINTS} == TWO_POINTS
     assert len(run.columns) == 2
     assert run.notes == []
+
+
+def test_rows_of_one_metric_each_become_its_column(tmp_path: Path) -> None:
+    rows = [
+        {"metric": name, "value": value, "step": i} for i, value in enumerate([0.5, 0.25]) for name in ("loss", "lr")
+    ]
+    assert points(read(tmp_path, jsonl(rows))) == {
+        "step": ([0, 1, 2, 3], [0, 0, 1, 1]),
+        "loss": ([0, 2], [0.5, 0.25]),
+        "lr": ([1, 3], [0.5, 0.25]),
+    }
+
+
+def test_text_above_the_objects_is_counted_and_skipped(tmp_path: Path) -> None:
+    run = read(tmp_path, "loading data\nready\n" + jsonl(TWO))
+    assert points(run) == TWO_POINTS
+    assert render(run.notes[0]).startswith("2 lines could not be read")
 
 
 def test_nested_objects_and_short_lists_are_flattened(tmp_path: Path) -> None:

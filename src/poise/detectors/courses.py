@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from poise.records import SEVERITIES, Column, Floats, Frame, Ints, Severity, State
+from poise.records import SEVERITIES, Bools, Column, Floats, Frame, Ints, Severity, State
 from poise.stats.blocks import Course
 from poise.stats.robust import MAD_TO_SIGMA
 
@@ -142,3 +142,34 @@ def noise_of(values: Floats) -> float:
 def tail(values: Floats, share: float, least: int) -> Floats:
     """The last share of a course, at least so many blocks."""
     return values[-max(least, int(len(values) * share)) :]
+
+
+@dataclass(slots=True)
+class Streak:
+    """Rows in a row of which something is true.
+
+    Args:
+        needed: rows from which on it counts.
+    """
+
+    needed: int
+    rows: int = 0
+    onset: int = -1
+
+    def take(self, at: Ints, true: Bools) -> list[tuple[int, int, bool]]:
+        """Judge the next rows; (step, first step of the streak, whether it begins to count or is over) for each change."""
+        if not len(at) or not (self.rows or true.any()):
+            return []
+        row = np.arange(len(at))
+        last_false = np.maximum.accumulate(np.where(true, -1, row))
+        length = np.where(true, np.where(last_false < 0, self.rows + row + 1, row - last_false), 0)
+        before = np.concatenate([[self.rows], length[:-1]])
+        begins, carried = true & (length == self.needed), self.onset
+        events: list[tuple[int, int, bool]] = []
+        for i in np.flatnonzero(begins | (~true & (before >= self.needed))).tolist():
+            start = i - int(length[i] if begins[i] else before[i]) + int(begins[i])
+            events.append((int(at[i]), int(at[start]) if start >= 0 else carried, bool(begins[i])))
+        self.rows = int(length[-1])
+        if 0 < self.rows <= len(at):
+            self.onset = int(at[len(at) - self.rows])
+        return events

@@ -53,7 +53,11 @@ class Crash:
     def update(self, frame: Frame) -> Verdict:
         if frame.branch != self.branch:
             self.branch, self.last_step, self.open_step, self.said = frame.branch, 0, -1, []
-        at = _all_steps(frame)
+        ends = [int(c.steps[-1]) for c in frame.columns.values() if len(c)]
+        if not frame.events and self.open_step < 0:
+            self.last_step = max([self.last_step, *ends])
+            return Verdict()
+        at = np.unique(np.concatenate([np.empty(0, np.int64), *(c.steps for c in frame.columns.values())]))
         found: list[Finding] = []
         for event in sorted(frame.events, key=lambda e: np.inf if e.step is None else e.step):
             if event.kind not in ("exception", "signal"):
@@ -100,13 +104,3 @@ def _severity(event: Event, name: str) -> Severity:
     if event.data.get("survived") or name in STOPPED:
         return "info"
     return "critical" if event.kind == "exception" else "warning"
-
-
-def _all_steps(frame: Frame) -> Ints:
-    """Steps at which training logged anything: of the longest column if there is no event to time, else of all."""
-    columns = [c.steps for c in frame.columns.values() if len(c)]
-    if not columns:
-        return np.empty(0, np.int64)
-    if not frame.events:
-        return max(columns, key=len)
-    return np.unique(np.concatenate(columns))

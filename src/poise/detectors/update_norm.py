@@ -15,7 +15,7 @@ from poise.records import Finding, Floats, Frame, Ints, Surprise, Verdict
 from poise.stats.robust import log10_tail
 
 SIGNALS = ("update_norm", "update_ratio")
-BACK_ROWS = 128  # rows over which a baseline remembers; a rate that was raised within them explains a larger update
+BACK_ROWS = 384  # a baseline's 128 rows, 128 rejected ones until it adopts a new level, and room: a rate raised within them explains it
 
 
 def _doubled(factor: float, length: int, rate: float = 1.0) -> Frame:
@@ -80,7 +80,7 @@ class UpdateNormSpike:
         return Verdict(tuple(found), tuple(surprise))
 
     def _raised(self, at: Ints, frame: Frame) -> Floats:
-        """By which factor the learning rate lies above its lowest of the last 128 rows, at these steps."""
+        """By which factor the learning rate lies above its lowest of the last 384 rows, at these steps."""
         column = frame.columns.get("learning_rate")
         values, where = self.rates, self.rate_steps
         if column is not None:

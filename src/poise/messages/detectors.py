@@ -125,4 +125,14 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{signal} rose from {level:.4g} (peak {value:.4g}) and has a new level after {rows} rows",
         "{signal} 从 {level:.4g} 升高（峰值 {value:.4g}），{rows} 行后形成新水平",
     ),
+    "detectors.level-shift.opened": ("{signal} has a new level since step {step}: {value:.4g} instead of {former:.4g}", "{signal} 自第 {step} 步起有了新水平：{value:.4g}，原为 {former:.4g}"),
+    "detectors.resume-jump.opened": (
+        "{signal} is {value:.4g} after the restart at step {step}, where {expected:.4g} was reached before ({percent:+.3g} %)",
+        "{signal} 在第 {step} 步恢复后为 {value:.4g}，此前已达 {expected:.4g}（{percent:+.3g} %）",
+    ),
+    "detectors.resume-jump.healed": ("{signal} was higher after the restart at step {step} and is back at {value:.4g}", "{signal} 在第 {step} 步恢复后升高，现已回到 {value:.4g}"),
+    "detectors.resume-jump.rate": (
+        "the learning rate is {value:.3g} after the restart at step {step}, and was {expected:.3g} before",
+        "第 {step} 步恢复后学习率为 {value:.3g}，此前为 {expected:.3g}",
+    ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ class Reader:
         sniff: how sure (0 to 1) that a file with these first bytes is of this format. The bytes are the first 64 KiB after
             decompression; text readers may decode them with `source.decode`. Content decides, the name only breaks ties.
         read: parse one file. Raises `UnreadableError` with a clear message; never anything else on bad input.
+        join: parse several files of one run, for formats that spread a run over files; else None.
     """
 
     name: str
@@ -70,3 +71,4 @@ class Reader:
     read: Callable[[Path], list[RawRun]]
     about: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    join: Callable[[Sequence[Path]], list[RawRun]] | None = None

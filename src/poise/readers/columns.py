@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 
 import numpy as np
 
 from poise.readers.base import RawColumn
 from poise.records import Floats, Ints
+
+_REPR = re.compile(
+    r"(?:np\.|numpy\.|torch\.|tf\.)?(?:tensor|Tensor|array|float\d*|int\d*)\(\s*\[?([^\s,\]()\[]+)\]?\s*[,)]"
+)
+"""A scalar as its library prints it."""
 
 
 class Columns:
@@ -88,10 +94,20 @@ def number(value: object) -> float | None:
 
 
 def from_text(text: str) -> float | None:
-    """A text that is wholly a number as a float, else None."""
-    if len(text) > 64 or "_" in text:
+    """A text that is wholly a number as a float, else None: also `12.5%` as 12.5, and `tensor(0.5, device=...)` as 0.5."""
+    if len(text) > 100 or "_" in text:
         return None
     try:
         return float(text)
+    except ValueError:
+        pass
+    if text[-1:] == "%":
+        bare = text[:-1]
+    elif text[-1:] == ")" and (found := _REPR.match(text)):
+        bare = found[1]
+    else:
+        return None
+    try:
+        return float(bare)
     except ValueError:
         return None

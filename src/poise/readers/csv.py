@@ -39,7 +39,7 @@ def sniff(head: bytes, path: Path) -> float:
     found = layout(text if len(head) < 65536 else text[: text.rfind("\n")])
     if found is None:
         return 0.0
-    if found.delimiter == " " or found.regular < 0.75:
+    if found.delimiter == " " or found.regular < 0.75 or found.preamble:
         return 0.3
     if writer(found.names)[0] != NAME:
         return 0.9
@@ -215,10 +215,13 @@ def _cells_of_rows(text: str, delimiter: str) -> list[list[str]]:
         lines = [line.strip().removeprefix("|").removesuffix("|") for line in lines]
     if '"' not in text:
         return [[cell.strip() for cell in line.split(delimiter)] for line in lines]
+    former = csv.field_size_limit(source.LONGEST_LINE)  # RLlib writes whole histograms into a cell
     try:
         return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True)]
     except csv.Error:
         return [[cell.strip().strip('"') for cell in line.split(delimiter)] for line in lines]
+    finally:
+        csv.field_size_limit(former)
 
 
 def _plain(block: bytes, found: Layout) -> bytes | None:

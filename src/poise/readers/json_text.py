@@ -103,7 +103,7 @@ class Faults:
 def batches(path: Path, faults: Faults, notes: list[Message]) -> Iterator[list[Any]]:
     """Yield a file's values in batches, whichever way they are laid out: an array, one a line, or one behind the other."""
     head = source.head(path).lstrip()
-    if head.startswith(b"["):
+    if is_array(head):
         yield from _array(path, faults, notes)
     elif _one_per_line(head):
         yield from lines(path, faults, notes)
@@ -113,12 +113,26 @@ def batches(path: Path, faults: Faults, notes: list[Message]) -> Iterator[list[A
             yield batch
 
 
+def is_array(head: bytes) -> bool:
+    """Whether a file begins with an array of objects or arrays, not with a time in brackets."""
+    return head[:1] == b"[" and head[1:].lstrip()[:1] in (b"{", b"[", b"]", b"")
+
+
 def _one_per_line(head: bytes) -> bool:
-    line, end, _ = head.partition(b"\n")
+    """Whether an object takes a line; the first lines may hold other text."""
+    first, *rest = head.split(b"\n")[:50]
+    if _is_json(first):
+        return True
+    if first.rstrip()[-1:] in (b"{", b"[", b","):
+        return False
+    return any(_line_values(line) for line in (first, *rest) if line.rstrip().endswith(b"}"))
+
+
+def _is_json(line: bytes) -> bool:
     try:
         loads(line)
     except ValueError:
-        return bool(end) and line.rstrip().endswith(b"}")
+        return False
     return True
 
 

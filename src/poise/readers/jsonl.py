@@ -13,14 +13,15 @@ from poise.readers.json_rows import RowTable, merge_config
 from poise.records import Message
 
 NAME = "jsonl"
+_NAMING = ("metric", "metric_name", "name", "key", "tag")
 _COURSE = re.compile(r"(^|[^a-z])(step|iter(ation)?|epoch|loss|reward|acc(uracy)?)s?($|[^a-z])", re.IGNORECASE)
 
 
 def sniff(head: bytes, path: Path) -> float:
     """How sure that these are objects of numbers that follow a run's course."""
     start = head.lstrip()[:2]
-    if start[:1] not in (b"{", b"["):
-        return 0.0
+    if start[:1] != b"{" and not json_text.is_array(head.lstrip()):
+        return 0.45 if _behind_text(head) else 0.0
     rows = json_text.first_objects(head)
     if not rows:
         return 0.3 if start != b"[[" else 0.1
@@ -32,6 +33,13 @@ def sniff(head: bytes, path: Path) -> float:
     return 0.7 if any(_COURSE.search(key) for row in [*rows, *inner] for key in row) else 0.2
 
 
+def _behind_text(head: bytes) -> bool:
+    """Whether objects stand at the ends of many lines, behind a time or a level."""
+    lines = [line.rstrip() for line in head.split(b"\n")[:-1] if line.strip()]
+    found = sum(b'{"' in line and line.endswith(b"}") for line in lines)
+    return found > 1 and 3 * found >= len(lines)
+
+
 def read(path: Path) -> list[RawRun]:
     """Read each object as a record; nested objects become columns `outer/inner`."""
     run = RawRun(str(path), NAME)
@@ -40,7 +48,7 @@ def read(path: Path) -> list[RawRun]:
     for batch in json_text.batches(path, faults, run.notes):
         if not first:
             first = [item for item in batch[:8] if isinstance(item, dict)]
-        table.add(batch)
+        table.add(_wide(batch))
     if table.total == 1 and first:
         table = _document(first[0])
     run.format, run.trainer = _kind(first)
@@ -53,6 +61,20 @@ def read(path: Path) -> list[RawRun]:
             f"{path} holds no JSON objects with numbers in them{_where(faults)}. Is it a training log?"
         )
     return [run]
+
+
+def _wide(items: list[Any]) -> list[Any]:
+    """Rows that state one metric each, `{"name": "loss", "value": 0.5}`, with that name as their key."""
+    first = items[0] if items and isinstance(items[0], dict) else {}
+    naming = next((key for key in _NAMING if isinstance(first.get(key), str)), None)
+    if naming is None or "value" not in first:
+        return items
+    return [
+        {**{k: v for k, v in row.items() if k not in (naming, "value")}, row[naming]: row["value"]}
+        if isinstance(row, dict) and "value" in row and isinstance(row.get(naming), str)
+        else row
+        for row in items
+    ]
 
 
 def _where(faults: json_text.Faults) -> str:

@@ -16,6 +16,8 @@ from poise.readers.json_rows import merge_config
 
 DELIMITERS = (",", "\t", ";", "|")
 SAMPLE = 24
+PREAMBLE = 6
+"""Lines of other text that may stand above a table."""
 _SEPARATOR = re.compile(r"^[\s|:+=-]+$")
 _DECIMAL_COMMA = re.compile(r"^\s*[+-]?\d+,\d+(e[+-]?\d+)?\s*$", re.IGNORECASE)
 _TRAINERS: tuple[tuple[str, str | None, frozenset[str]], ...] = (
@@ -43,6 +45,7 @@ class Layout:
         config: settings stated in comment lines above the table.
         headless: whether the names are made up.
         decimal_comma: whether 0,5 is a half.
+        preamble: whether other lines stand above the table.
     """
 
     delimiter: str
@@ -52,6 +55,7 @@ class Layout:
     config: dict[str, Any] = field(default_factory=dict)
     headless: bool = False
     decimal_comma: bool = False
+    preamble: bool = False
 
 
 def cells_of(line: str, delimiter: str) -> list[str]:
@@ -86,14 +90,21 @@ def layout(text: str) -> Layout | None:
     body = [line for line in lines[skip : skip + SAMPLE] if line.strip()]
     if not body or body[0].lstrip()[:1] in ("{", "["):
         return None
-    options = [
-        _with_delimiter(body, delimiter, commented) for delimiter in ([forced] if forced else [*DELIMITERS, " "])
-    ]
-    found = max((option for option in options if option), key=lambda option: option.regular, default=None)
-    if found:
-        found.skip += skip
-        found.config = config
-    return found
+    for start in range(min(PREAMBLE, len(body))):
+        found = _best(body[start:], forced, "" if start else commented)
+        if found and (not start or (found.delimiter != " " and not found.headless and found.regular > 0.9)):
+            found.skip += lines.index(body[start])
+            found.config = config
+            found.preamble = start > 0
+            return found
+    return None
+
+
+def _best(body: Sequence[str], forced: str, commented: str) -> Layout | None:
+    """The layout with the delimiter that fits most rows."""
+    delimiters = [forced] if forced else [*DELIMITERS, " "]
+    options = [_with_delimiter(body, delimiter, commented) for delimiter in delimiters]
+    return max((option for option in options if option), key=lambda option: option.regular, default=None)
 
 
 def _with_delimiter(body: Sequence[str], delimiter: str, commented: str) -> Layout | None:

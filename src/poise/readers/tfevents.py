@@ -229,5 +229,4 @@ def _joined(parts: list[Any]) -> Any:
     return whole
 
 
-READER = Reader(NAME, sniff, read, about="TensorBoard event files, scalar and tensor form, one or several of a run")
-__all__ = ["NAME", "READER", "join", "read", "sniff"]
+READER = Reader(NAME, sniff, read, "TensorBoard event files, scalar and tensor form, one or several of a run", join=join)

@@ -14,7 +14,7 @@ from poise.offline import Diagnosis
 from poise.records import Column, Hypothesis, Incident
 from poise.report.arrays import Arrays
 from poise.report.as_json import dumps
-from poise.report.thin import kept_rows, shares
+from poise.report.thin import kept_rows, shares, smoothed
 from poise.report.verdict import about, verdict
 from poise.report.wording import about_cause, advice_parts, clean, phrase, say, what_happened
 from poise.signals import SIGNALS, signal_of
@@ -106,6 +106,7 @@ def _stretch(branch: int, column: Column, cap: int, onsets: list[int], arrays: A
     rows = kept_rows(column.values, cap, near)
     values = column.values if column.values.ndim == 2 else column.values[:, None]
     bad = values[~np.isfinite(values)]
+    smooth = smoothed(column.values, rows) if column.values.ndim == 1 else None
     return {
         "branch": branch,
         "rows": len(column),
@@ -113,6 +114,7 @@ def _stretch(branch: int, column: Column, cap: int, onsets: list[int], arrays: A
         "nan": int(np.isnan(bad).sum()),
         "inf": int(np.isinf(bad).sum()),
         "x": arrays.add_steps(column.steps[rows]),
+        "smooth": smooth and [arrays.add_steps(smooth[0]), arrays.add_values(smooth[1])],
         "y": [arrays.add_values(values[rows, i]) for i in range(min(values.shape[1], MOST_LINES))],
     }
 

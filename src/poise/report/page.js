@@ -191,11 +191,11 @@ class Page {
     this.search = el("input", { type: "search", placeholder: T.filter, "aria-label": T.filter, oninput: () => this.board.narrow(this.search.value) });
     this.logButton = el("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggleLog() }, T["log-all"]);
     this.content = el("div", {});
-    this.root.append(
+    this.root.append(...[
       el("div", { class: "bar" }, el("span", { class: "brand" }, "Poise"), DATA.runs.length > 1 ? this.runSelect : null, this.branchSelect, el("span", { class: "gap" }), this.search, this.logButton,
         el("button", { type: "button", onclick: () => this.board.reset() }, T.reset), el("button", { type: "button", onclick: () => this.toggleTheme() }, T.theme)),
       DATA.errors.length ? el("section", { class: "errors" }, el("h2", {}, T.errors), el("ul", {}, DATA.errors.map((e) => el("li", {}, e.error.includes(e.path) ? e.error : `${e.path}: ${e.error}`)))) : null,
-      this.content, el("p", { class: "help" }, T.help));
+      this.content, el("p", { class: "help" }, T.help)].filter(Boolean));
     addEventListener("keydown", (event) => this.key(event));
     addEventListener("beforeprint", () => this.print(true));
     addEventListener("afterprint", () => this.print(false));

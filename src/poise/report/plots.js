@@ -35,7 +35,12 @@ function short(value) {
 function linesOf(series, arrays, branch) {
   const parts = series.stretches.filter((s) => branch === null || s.branch === branch);
   const loaded = parts.map((s) => ({ x: arrays(s.x), ys: s.y.map(arrays), branch: s.branch }));
-  if (loaded.length === 1) return { x: loaded[0].x, lines: loaded[0].ys.map((y, i) => ({ y, branch: loaded[0].branch, rank: i })) };
+  if (loaded.length === 1) {
+    const { x, ys, branch: own } = loaded[0], lines = ys.map((y, i) => ({ y, branch: own, rank: i }));
+    const { smooth } = parts[0];
+    if (smooth) lines.push({ y: spread(arrays(smooth[0]), arrays(smooth[1]), x.length), branch: own, rank: 0, smooth: true });
+    return { x, lines };
+  }
   const all = [];
   loaded.forEach((part, p) => part.x.forEach((step, row) => all.push([step, p, row])));
   all.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
@@ -44,6 +49,12 @@ function linesOf(series, arrays, branch) {
     lines.push({ y: all.map(([, owner, row]) => (owner === p ? y[row] : undefined)), branch: part.branch, rank: i });
   }));
   return { x: Float64Array.from(all, (a) => a[0]), lines };
+}
+
+function spread(rows, values, length) {
+  const y = new Array(length).fill(undefined);
+  rows.forEach((row, i) => { y[row] = values[i]; });
+  return y;
 }
 
 class Plot {
@@ -67,7 +78,7 @@ class Plot {
     this.positive = true;
     this.notPositive = 0;
     let low = Infinity, high = -Infinity, count = 0;
-    for (const { y } of this.data.lines) for (const v of y) if (Number.isFinite(v)) {
+    for (const { y, smooth } of this.data.lines) if (!smooth) for (const v of y) if (Number.isFinite(v)) {
       if (v > 0) { low = Math.min(low, v); high = Math.max(high, v); } else this.notPositive++;
       count++;
     }
@@ -113,7 +124,7 @@ class Plot {
     const visible = (v) => (v === undefined ? undefined : Number.isFinite(v) && (!log || v > 0) ? v : null);
     const columns = data.lines.map(({ y }) => Array.from(y, visible));
     const options = {
-      width: Math.max(this.holder.clientWidth, 120), height: this.height, legend: { show: false }, padding: [8, 8, 0, 0],
+      width: Math.max(this.holder.clientWidth, 120), height: this.height, legend: { show: false }, padding: [8, 16, 0, 0],
       cursor: { sync: { key: board.sync.key, scales: ["x", null] }, y: false, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => board.reset() }, points: { size: 6 } },
       select: { show: true },
       scales: { x: { time: false, range: () => [board.view.from, board.view.to] }, y: { distr: log ? 3 : 1, range: (u, low, high) => rangeOf(low, high, log) } },
@@ -129,14 +140,18 @@ class Plot {
     const grid = { stroke: colour("grid"), width: 1 };
     const shared = { stroke: colour("soft"), grid, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     const steps = { ...shared, size: 24, space: 70, values: (u, ticks) => ticks.map((t) => (Number.isInteger(t) ? t.toLocaleString("en-US").replaceAll(",", "\u2009") : "")) };
-    const values = { ...shared, size: AXIS_WIDTH, space: log ? 24 : 30, values: (u, ticks) => ticks.map((t) => (t === null ? "" : short(t))) };
+    const values = { ...shared, size: AXIS_WIDTH, space: log ? 14 : 30, values: (u, ticks) => ticks.map((t) => (t === null ? "" : short(t))) };
+    if (log) values.filter = (u, ticks) => decades(ticks, u.scales.y.min, u.scales.y.max);
+    if (log) values.grid = { ...grid, filter: values.filter };
     return [steps, values];
   }
 
-  line({ branch, rank }) {
+  line({ branch, rank, smooth }) {
     const hues = this.board.branches.length > 1 && this.board.branch === null ? this.board.branches.indexOf(branch) : rank;
+    const hue = colour(`c${hues % 8}`);
+    if (smooth) return { stroke: hue, width: 2, spanGaps: true, points: { show: false } };
     return {
-      stroke: colour(`c${hues % 8}`), width: 1.4, spanGaps: false,
+      stroke: this.data.lines.some((l) => l.smooth) ? `${hue}66` : hue, width: 1.4, spanGaps: false,
       points: { size: 4, filter: (u, index, show, gaps) => (show || !gaps || !gaps.length ? null : lonely(u.data[index])) },
     };
   }
@@ -157,7 +172,7 @@ class Plot {
       const to = u.valToPos(incident.end ?? this.board.extent[1], "x", true);
       const chosen = incident === this.board.chosen;
       ctx.fillStyle = colour(incident.severity);
-      ctx.globalAlpha = chosen ? 0.2 : 0.08;
+      ctx.globalAlpha = chosen ? 0.13 : 0.06;
       ctx.fillRect(from, bbox.top, Math.max(to - from, WIDEST_BAND), bbox.height);
       ctx.globalAlpha = chosen ? 1 : 0.55;
       ctx.fillRect(from, bbox.top, chosen ? 2.5 : 1.5, bbox.height);
@@ -183,7 +198,7 @@ class Plot {
     ctx.fillStyle = ctx.strokeStyle = colour("critical");
     ctx.lineWidth = 1.5 * devicePixelRatio;
     const foot = bbox.top + bbox.height - 7 * devicePixelRatio, arm = 3 * devicePixelRatio;
-    for (const { y } of lines) for (const [first, last] of stretchesOf(y)) {
+    for (const { y, smooth } of lines) for (const [first, last] of smooth ? [] : stretchesOf(y)) {
       if (x[last] < this.board.view.from || x[first] > this.board.view.to) continue;
       const left = Math.max(u.valToPos(x[first], "x", true), bbox.left), right = Math.min(u.valToPos(x[last], "x", true), bbox.left + bbox.width);
       ctx.globalAlpha = 0.22;
@@ -201,7 +216,7 @@ class Plot {
   readOff(u) {
     const row = u.cursor.idx;
     if (row === null || row === undefined || u.cursor.left < 0) { this.at.replaceChildren(); return; }
-    const values = this.data.lines.map(({ y }) => y[row]).filter((v) => v !== undefined);
+    const values = this.data.lines.filter((l) => !l.smooth).map(({ y }) => y[row]).filter((v) => v !== undefined);
     const strong = document.createElement("b");
     strong.textContent = values.slice(0, 4).map(short).join("  ");
     this.at.replaceChildren(`${this.board.texts.step} ${this.data.x[row]}  `, strong);
@@ -214,6 +229,17 @@ class Plot {
       this.board.show(from, to);
     }
   }
+}
+
+/* The ticks of a log axis worth a label: powers of ten where there are three or more, else 1, 2 and 5. */
+function decades(ticks, low, high) {
+  const wide = Math.log10(high / low);
+  const step = Math.max(1, Math.ceil(wide / 5));
+  return ticks.map((t) => {
+    const power = Math.floor(Math.log10(t) + 1e-9), lead = Math.round(t / 10 ** power);
+    if (wide > 2.2) return lead === 1 && power % step === 0 ? t : null;
+    return wide < 0.5 || lead === 1 || lead === 2 || lead === 5 ? t : null;
+  });
 }
 
 function rangeOf(low, high, log) {

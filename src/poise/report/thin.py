@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from poise.records import Bools, Floats, Ints
 
+NOISE = 0.02  # share of the smooth line's range above which a series is noisy
 PER_BUCKET = 4  # least, greatest, first and last that is not finite
 
 
@@ -60,3 +62,27 @@ def _keep_extremes(keep: Bools, low: Floats, high: Floats, bad: Bools, buckets: 
     some = marked.any(axis=1)
     keep[(starts + marked.argmax(axis=1))[some]] = True
     keep[(starts + size - 1 - marked[:, ::-1].argmax(axis=1))[some]] = True
+
+
+def smoothed(values: Floats, rows: Ints, anchors: int = 300) -> tuple[Ints, Floats] | None:
+    """A smooth line through a long noisy series: medians of a window around some of the kept rows.
+
+    Args:
+        values: (n,) the whole series.
+        rows: (m,) the rows that are kept.
+
+    Returns:
+        Which of the kept rows (indices into `rows`) and the medians there; None for a short series or one without noise.
+    """
+    if len(values) < 2 * anchors:
+        return None
+    at = np.unique(np.linspace(0, len(rows) - 1, anchors).astype(np.int64))
+    reach = max(len(values) // anchors, 12)
+    fine = np.where(np.isfinite(values), values, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a window without a finite value has no median: NaN, a gap
+        medians = np.array([np.nanmedian(fine[max(0, row - reach) : row + reach + 1]) for row in rows[at].tolist()])
+        noise = np.nanmedian(np.abs(fine[rows[at]] - medians))
+        span = np.nanmax(medians) - np.nanmin(medians)
+    known = np.isfinite(medians)
+    return (at[known], medians[known]) if noise > NOISE * span else None

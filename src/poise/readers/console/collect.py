@@ -12,7 +12,7 @@ from poise.readers.columns import Columns
 from poise.readers.console import keys
 from poise.readers.console.clean import is_labelled, plain, prefix
 from poise.readers.console.fields import read_line
-from poise.readers.console.rows import Rows
+from poise.readers.console.rows import Line, Rows, kind_of
 from poise.readers.console.shapes import Shape, compile_shape, shapes
 from poise.readers.console.tables import Tables
 from poise.records import Floats, Ints
@@ -161,6 +161,7 @@ class Collector:
             elif not number.name.endswith(" total"):
                 shape.mask |= 1 << self._bits.setdefault(number.name, len(self._bits) % 4096)
         shape.signature = shape.names
+        shape.line = Line(shape.mask, shape.layout.bar, kind_of(best))
 
     def _groups(self, ids: Ints, lines: list[bytes]) -> Iterator[_Group]:
         """The lines of each shape."""
@@ -195,19 +196,14 @@ class Collector:
         ranked = any(g.shape.ranked for g in groups)
         ranks = [g.values[:, 0] if g.shape.ranked else np.full(len(g.where), -1.0) for g in groups] if ranked else []
         if len(groups) == 1:
-            shape = groups[0].shape
-            bar = shape.layout.bar
-            groups[0].rows = self.rows.assign(steps[0], [shape.mask], [bar], ranks[0] if ranked else None)
+            groups[0].rows = self.rows.assign(steps[0], [groups[0].shape.line], ranks[0] if ranked else None)
             return
         where = np.concatenate([g.where for g in groups])
         order = np.argsort(where, kind="stable")
         which = np.repeat(np.arange(len(groups)), [len(g.where) for g in groups])[order].tolist()
-        masks, bars = [g.shape.mask for g in groups], [g.shape.layout.bar for g in groups]
+        lines = [g.shape.line for g in groups]
         found = self.rows.assign(
-            np.concatenate(steps)[order],
-            [masks[i] for i in which],
-            [bars[i] for i in which],
-            np.concatenate(ranks)[order] if ranked else None,
+            np.concatenate(steps)[order], [lines[i] for i in which], np.concatenate(ranks)[order] if ranked else None
         )
         rows = np.empty(len(found), np.int64)
         rows[order] = found

@@ -20,6 +20,7 @@ _ERROR = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|In
 _OVERFLOW = re.compile(r"(?:reducing(?: loss scale)? to|setting loss scale to:?)\s*([\d.]+(?:[eE][-+]?\d+)?)")
 _MINIMUM = re.compile(r"scale already at minimum|[Mm]inimum loss scale reached")
 _MEMORY = re.compile(r"out ?of ?memory|MemoryError|bad_alloc|oom[-_ ]?kill|OOM|Cannot allocate memory|DUE TO MEMORY", re.I)
+_KILLED_FOR_MEMORY = re.compile(r"oom[-_ ]?kill|Out of memory: Kill|DUE TO MEMORY|OUT_OF_MEMORY", re.I)
 _CANCELLED = re.compile(r"CANCELLED|DUE TO (?:TIME|PREEMPTION|NODE)")
 _SIGNAL = re.compile(r"\bSIG[A-Z]{3,4}\b|[Ss]egmentation fault|[Bb]us error|\bKilled\b|\bAborted\b")
 _NAMED = {"segmentation fault": "SIGSEGV", "bus error": "SIGBUS", "killed": "SIGKILL", "aborted": "SIGABRT"}
@@ -101,6 +102,7 @@ class Failures:
         start = self._start.pop(label)
         name = (_ERROR.match(last) or re.match(r"(?P<type>[\w.]+)", last)) if last else None
         kind = name["type"].rpartition(".")[2] if name else "Traceback"
+        kind = "LossScaleExhausted" if _MINIMUM.search(last) else kind
         text = "\n".join(trace[-_KEPT_LINES:])
         self._add(Failure("exception", start, kind, text, _MEMORY.search(last) is not None))
 
@@ -112,7 +114,7 @@ class Failures:
             self._add(Failure("exception", i, "LossScaleExhausted", said[:_WIDTH]))
         elif (error := _ERROR.match(said)) and error["say"]:
             self._add(Failure("exception", i, error["type"].rpartition(".")[2], said[:_WIDTH], _MEMORY.search(said) is not None))
-        elif _MEMORY.search(said) and _harsh(said):
+        elif _KILLED_FOR_MEMORY.search(said) or (_MEMORY.search(said) and _harsh(said)):
             self._add(Failure("exception", i, "OutOfMemory", said[:_WIDTH], True))
         elif _NCCL.search(said):
             self._add(Failure("exception", i, "CollectiveTimeout" if "imeout" in said or "atchdog" in said else "NCCLError", said[:_WIDTH]))

@@ -25,6 +25,7 @@ _RATE_IN_BAR = re.compile(r"(?:\d+:)+\d+(?:<[^,\]]*)?(?:,\s*(?:[\d.]+|\?)\s*(?:i
 _KERAS = re.compile(r"^\s*\d+/(?:\d+|Unknown)\s*(?:\[[=>.]*\]|[\u2501\x80-\xff]{2,}|\S{0,90}(?=\s*-\s))", re.ASCII)
 _PAIR = re.compile(r"^\s*\|\s*([^|]+?)\s*\|\s*$")
 _GROUP = re.compile(r"(\w+)[\[{](?:[^\]\[{}]*)$", re.ASCII)
+_COUNTER = re.compile(r"\s*\[\s*\d+/\d")
 _AFTER_PAREN = re.compile(r"\s*%?\s*\)")
 LONGEST = 16384
 SAMPLES = 5  # the rank of counters of samples and tokens among positions
@@ -118,6 +119,9 @@ class _Scan:
         elif self.last is not None and bare == "(" and _AFTER_PAREN.match(self.text, stop):
             number.name = f"{self.last.name} (average)" if self.last.name and not self.last.position and not unit else ""
             number.factor = self.last.factor
+            if unit == "%" and self.last.name.endswith(" (2)"):
+                number.name = self.last.name.removesuffix(" (2)")
+                self.found[-2].name, number.factor = f"{number.name} count", FACTORS["%"]
             self._keep(number, stop, "")
             self.last = None
             return
@@ -150,6 +154,9 @@ class _Scan:
         self._open(gap)
         if found is not None and found[0] and "[" in wrap and keys.is_scope(found[0]):
             self._bare(number, found[0], wrap, unit)
+        elif found is not None and not self.found and keys.is_scope(found[0]) and _COUNTER.match(self.text, number.end):
+            self._scope(found[0])
+            number.name = "epoch"
         elif found is not None and found[0]:
             self._scope(found[1])
             self.words += keys.words_in(found[1]) if strong is None else 0
@@ -192,7 +199,7 @@ class _Scan:
 
     def _after_unit(self, gap: str) -> str:
         """The gap without the unit of the number before it."""
-        match = re.match(r"\s?(?:[A-Za-z]+/[A-Za-z]+|ms|sec(?:onds?)?|s|[KMG]i?B|batches|steps|iters|frames|samples|images|tokens)(?=[\s,|;)-]|$)", gap)
+        match = re.match(r"\s?(?:[A-Za-z]*/[A-Za-z]+|ms|sec(?:onds?)?|s|[KMG]i?B|batches|steps|iters|frames|samples|images|tokens)(?=[\s,|;)-]|$)", gap)
         return gap[match.end() :] if match and self.last is not None else gap
 
     def _in_list(self) -> bool:
@@ -259,7 +266,7 @@ def _progress(text: str, start: int, bar: re.Match[str]) -> Layout:
     head = _Scan(text[: bar.start()], start)
     head.walk()
     count = Number(*bar.span("n" if bar["n"] else "it"), "step", position=True)
-    numbers = [n for n in head.found if n.position or n.strong]
+    numbers = [n for n in head.found if n.position]
     numbers.append(count)
     if bar["total"]:
         numbers.append(Number(*bar.span("total"), "step total"))
@@ -267,13 +274,13 @@ def _progress(text: str, start: int, bar: re.Match[str]) -> Layout:
     rate = _RATE_IN_BAR.match(text, at)
     tail = _Scan(text, rate.end() if rate else at)
     tail.walk()
-    metrics = [n for n in tail.found if n.strong]
+    metrics = [n for n in (*head.found, *tail.found) if n.strong and not n.position]
     scope = keys.scope_of(text[start : bar.start()])
     if scope in ("val", "test"):
         for number in numbers[-2:]:
             number.name = f"{scope} {number.name}"
             number.position = False
-    layout = Layout(_unique([*numbers, *metrics]) if metrics else [], bar=True)
+    layout = Layout(sorted(_unique([*numbers, *metrics]), key=lambda n: n.start) if metrics else [], bar=True)
     layout.known = any(keys.known(n.name) for n in metrics)
     if not metrics and bar["n"] and scope not in ("val", "test"):
         layout.total = True

@@ -79,7 +79,7 @@ def strong_key(gap: str) -> tuple[str, str] | None:
     match = _STRONG.search(gap)
     if match is None:
         return None
-    before, key = cut(gap[: match.start()])
+    before, key = cut(gap[: match.start()].rstrip(" '\""))
     return (key, before) if _is_key(key, MOST_WORDS) else ("", gap)
 
 
@@ -90,7 +90,7 @@ def weak_key(gap: str) -> tuple[str, str] | None:
     for count in (3, 2, 1):
         if len(words) >= count and _STOP.isdisjoint(words[-count:]):
             key = _clean(" ".join(words[-count:]))
-            if _is_key(key, 3) and known(key) and (count == 1 or count == len(words) or _all_known(words[-count:])):
+            if len(key) > 1 and _is_key(key, 3) and known(key) and (count == 1 or count == len(words) or _all_known(words[-count:])):
                 return key, " ".join([before, *words[: len(words) - count]])
     return None
 

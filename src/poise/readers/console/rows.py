@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from poise.records import Floats, Ints
+
+STEP, SAMPLE, EPOCH = 0, 1, 2
+_NAN = float("nan")
+
+
+def kind_of(rank: int | None) -> int:
+    """What a position counts, by the rank of its name: numbers of different kinds are not compared."""
+    return STEP if rank in (None, 0, 1, 2, 4) else SAMPLE if rank in (3, 5) else EPOCH
+
+
+@dataclass(slots=True)
+class Line:
+    """What all lines of one shape have in common here.
+
+    Args:
+        mask: a bit for each column that the line fills, positions left out.
+        bar: the line is drawn again and again while a step lasts.
+        kind: what its position counts.
+    """
+
+    mask: int
+    bar: bool
+    kind: int
 
 
 @dataclass(slots=True)
@@ -14,58 +37,62 @@ class Rows:
     """The record that is being written, while blocks of lines pass by.
 
     A line opens a new record where it states another step than the record, or repeats a number of it. A bar that is
-    drawn again at the same step stays in its record: its last numbers count.
+    drawn again at the same step stays in its record: its last numbers count. Each rank may say a number once.
     """
 
     row: int = -1
-    step: float = float("nan")
-    seen: int = 0
-    rank: float = -1.0
-    last_step: float = float("nan")
+    now: list[float] = field(default_factory=lambda: [_NAN, _NAN, _NAN])
+    seen: dict[float, int] = field(default_factory=dict)
+    last_step: float = _NAN
     fell: bool = False
 
-    def assign(self, steps: Floats, masks: list[int], bars: list[bool], ranks: Floats | None) -> Ints:
+    def assign(self, steps: Floats, lines: list[Line], ranks: Floats | None) -> Ints:
         """Record numbers of some lines, in file order.
 
         Args:
-            steps: (n,) the step that each line states, NaN for none.
-            masks: (n,) or (1,) where all are alike: a bit for each column that the line fills, positions left out.
-            bars: (n,) or (1,): redrawn lines.
-            ranks: (n,) who wrote the line; None where nobody says.
+            steps: (n,) the position that each line states, NaN for none.
+            lines: (n,), or (1,) where all are alike.
+            ranks: (n,) who wrote the line, -1 for nobody knows; None where nobody says.
         """
         count = len(steps)
         self._follow(steps)
-        if len(masks) == 1 and masks[0] and not bars[0]:
-            first = self._first(steps, masks[0], ranks)
+        if len(lines) == 1 and lines[0].mask and not lines[0].bar and ranks is None:
+            first = int(self._each(steps[:1].tolist(), lines, None)[0])
             self.row = first + count - 1
-            self.step, self.seen = float(steps[-1]), masks[0]
-            self.rank = float(ranks[-1]) if ranks is not None else self.rank
+            if count > 1:
+                self._open(lines[0], float(steps[-1]), -1.0)
             return np.arange(first, first + count, dtype=np.int64)
-        many = count if len(masks) == 1 else 1
-        return self._each(steps.tolist(), masks * many, bars * many, None if ranks is None else ranks.tolist())
+        if len(lines) == 1:
+            lines = lines * count
+        return self._each(steps.tolist(), lines, None if ranks is None else ranks.tolist())
 
-    def _first(self, steps: Floats, mask: int, ranks: Floats | None) -> int:
-        rank = None if ranks is None else ranks[:1].tolist()
-        return int(self._each(steps[:1].tolist(), [mask], [False], rank)[0])
+    def _open(self, line: Line, step: float, rank: float) -> None:
+        self.now = [_NAN, _NAN, _NAN]
+        self.now[line.kind] = step
+        self.seen = {rank: line.mask}
 
-    def _each(self, steps: list[float], masks: list[int], bars: list[bool], ranks: list[float] | None) -> Ints:
-        row, now, seen = self.row, self.step, self.seen
+    def _each(self, steps: list[float], lines: list[Line], ranks: list[float] | None) -> Ints:
         rows = []
         for i, step in enumerate(steps):
-            mask = masks[i]
-            same = step == now
-            other = step == step and now == now and not same
-            if ranks is not None and ranks[i] != self.rank:
-                other, self.rank = True, ranks[i]
-            if row < 0 or other or (seen & mask and not (same and bars[i])):
-                row, now, seen = row + 1, step, mask
+            line = lines[i]
+            rank = -1.0 if ranks is None else ranks[i]
+            before = self.now[line.kind]
+            same = step == before
+            repeats = self.seen.get(rank, 0) & line.mask and not (same and line.bar)
+            if self.row < 0 or repeats or (step == step and not same and self._differs(line.kind)):
+                self.row += 1
+                self._open(line, step, rank)
             else:
-                seen |= mask
+                self.seen[rank] = self.seen.get(rank, 0) | line.mask
                 if step == step:
-                    now = step
-            rows.append(row)
-        self.row, self.step, self.seen = row, now, seen
+                    self.now[line.kind] = step
+            rows.append(self.row)
         return np.array(rows, np.int64)
+
+    def _differs(self, kind: int) -> bool:
+        """Whether another position of this kind means another record: the record has one, or an epoch follows steps."""
+        now = self.now
+        return now[kind] == now[kind] or (kind == EPOCH and (now[STEP] == now[STEP] or now[SAMPLE] == now[SAMPLE]))
 
     def _follow(self, steps: Floats) -> None:
         """Remember the last step, and whether steps ever went back."""

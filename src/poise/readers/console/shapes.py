@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
 
 from poise.readers.console.fields import Layout
+from poise.readers.console.rows import Line
 from poise.records import Bools, Floats
 
 DIGITS = b"0123456789.+-"
@@ -50,6 +51,7 @@ class Shape:
     width: int
     position: int = -1
     mask: int = 0
+    line: Line = field(default_factory=lambda: Line(0, False, 0))
     signature: tuple[str, ...] = ()
 
     def numbers(self, text: bytes, count: int) -> tuple[Floats, Bools | None]:

@@ -71,10 +71,12 @@ class Tables:
         return None
 
     def _look_back(self, lines: list[bytes], i: int) -> None:
-        for line in reversed(lines[max(0, i - _LOOK_BACK) : i]):
+        for line in lines[max(0, i - _LOOK_BACK) : i]:
             if len(line) > 4096:
                 continue
             text = line.decode("latin-1")
+            bar = _BAR.search(text)
+            text = text[: bar.start()] if bar else text
             if _RULE.match(text) or any(c.isdigit() for c in re.sub(r"[A-Za-z_@/]\d+", "", text)) and "|" not in text:
                 continue
             for mark in ("|", "\t", ",", ";", "  ", " "):

@@ -1,0 +1,1 @@
+"""Watching a training as it runs. Everything here may import torch; nothing here may harm a run."""
