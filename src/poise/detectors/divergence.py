@@ -155,7 +155,7 @@ class Divergence:
         track.streak, track.best_rate = int(_runs(high, track.streak)[at]), float(at_best[at + 1])
         if not len(where):
             return len(loss), []
-        return row + at + 1, [self._open(track, loss, row + at, float(smooth[at]), float(limit[at]))]
+        return row + at + 1, [self._open(track, loss, row + at, float(smooth[at]), max(self.share, float(noise[row + at])))]
 
     def _rate_at_best(self, track: _Track, smooth: Floats, best: Floats, rates: Floats) -> Floats:
         """The learning rate at which the best so far was reached, before each row and after the last."""
