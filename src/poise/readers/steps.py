@@ -167,6 +167,7 @@ def _reach(axis: Axis, main: Ints) -> float:
     """Share of the main series' records that have a stated step of their own."""
     if not len(main):
         return 1.0
+    main = np.unique(main)  # ranks that write one record share it
     where = np.searchsorted(axis.rows, main, side="left" if axis.backward else "right")
     return float((1 + np.count_nonzero(np.diff(where))) / len(main))
 

@@ -7,7 +7,7 @@ import re
 NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 TOKEN = re.compile(
     r"(?P<junk>(?<![\w.])(?:\d+(?::\d+)+(?:[.,]\d+)?|\d{2,4}[-/]\d{1,2}[-/]\d{1,4}|\d+(?:\.\d+){2,}[\w.+-]*|0x[0-9a-fA-F]+"
-    r"|\d+[-+][A-Za-z_][\w-]*))"
+    r"|\d+[-+][A-Za-z_][\w-]*|\d+-\d+[A-Za-z]?\w*))"
     r"|(?P<number>(?:(?<![\w.@\x80-\xff-])(?<![A-Za-z_][+/])|(?<=epoch)|(?<=Epoch)|(?<=EPOCH)|(?<=step)|(?<=Step)|(?<=iter)|(?<=Iter)"
     rf"|(?<=[\s=:(\[|][-+]))(?:{NUMBER}|[-+]?(?:nan|NaN|NAN|inf|Inf|INF|infinity|Infinity)(?![\w.-])))",
     re.ASCII,

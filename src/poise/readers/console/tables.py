@@ -77,7 +77,7 @@ class Tables:
             text = line.decode("latin-1")
             bar = _BAR.search(text)
             text = text[: bar.start()] if bar else text
-            if _RULE.match(text) or any(c.isdigit() for c in re.sub(r"[A-Za-z_@/]\d+", "", text)) and "|" not in text:
+            if _RULE.match(text) or any(TOKEN.fullmatch(word) for word in re.split(r"[\s|,;]+", text)):
                 continue
             for mark in ("|", "\t", ",", ";", "  ", " "):
                 if mark in text.strip():
