@@ -2,11 +2,17 @@
 
 from poise.detectors.base import Detector, Example
 from poise.detectors.bad_start import BadStart
+from poise.detectors.crash import Crash
 from poise.detectors.divergence import Divergence
+from poise.detectors.gradient_norm import GradientExplosion, GradientVanishing
+from poise.detectors.level_shift import LevelShift
+from poise.detectors.loss_scale import LossScaleCollapse
 from poise.detectors.loss_spike import LossSpike
 from poise.detectors.non_finite import NonFinite
 from poise.detectors.not_learning import NotLearning
 from poise.detectors.oscillation import Oscillation
+from poise.detectors.resume_jump import ResumeJump
+from poise.detectors.update_norm import UpdateNormSpike
 
 ALL: tuple[type[Detector], ...] = (
     NonFinite,
@@ -15,6 +21,13 @@ ALL: tuple[type[Detector], ...] = (
     Oscillation,
     NotLearning,
     BadStart,
+    GradientExplosion,
+    GradientVanishing,
+    LossScaleCollapse,
+    UpdateNormSpike,
+    LevelShift,
+    ResumeJump,
+    Crash,
 )
 
 __all__ = ["ALL", "Detector", "Divergence", "Example", "LossSpike", "NonFinite"]

@@ -52,6 +52,7 @@ class ResumeJump:
     limit: float = 0.0
     open: bool = False
     onset: int = 0
+    across_branches: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("resume-jump",)
     fires_on: ClassVar[tuple[Example, ...]] = (
         Example("a loss 20 % higher after a restart", lambda: _resumed(1.2), "resume-jump", 600, 0),
