@@ -14,9 +14,11 @@ import torch
 
 from poise.live.found import Found
 from poise.records import Frame, Record
-from poise.runlog.frames import Group
 from poise.runlog.writer import RunWriter
 from poise.stats.state import dump
+
+CADENCE = {"loss": "loss", "grad_norm": "norms", "step_seconds": "time", "tokens_per_second": "time", "host_memory": "memory"}
+"""Which column group a signal is written in: those that are measured together, so that a group's columns hardly ever change."""
 
 
 @dataclass(slots=True)
@@ -28,7 +30,6 @@ class Journal:
 
     folder: Path
     writer: RunWriter = field(init=False)
-    groups: dict[tuple[str, ...], Group] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.writer = RunWriter(self.folder)
@@ -48,13 +49,14 @@ class Journal:
 
     def write(self, frame: Frame) -> None:
         """Append a one-step frame and its events."""
-        names = tuple(frame.columns)
-        group = self.groups.get(names)
-        if group is None:
-            group = self.groups[names] = self.writer.group(f"step{len(self.groups)}", names)
-        step = int(next(iter(frame.columns.values())).steps[0])
+        parts: dict[str, list[str]] = {}
+        for name in frame.columns:
+            parts.setdefault(CADENCE.get(name.partition("/")[0], "step"), []).append(name)
         self.writer.branch = frame.branch
-        self.writer.row(group, step, np.array([c.values[0] for c in frame.columns.values()], np.float32))
+        for part, names in parts.items():
+            group = self.writer.group(part, tuple(names))
+            step = int(frame.columns[names[0]].steps[0])
+            self.writer.row(group, step, np.array([frame.columns[n].values[0] for n in names], np.float32))
         self.writer.flush()
         for event in frame.events:
             self.record(event)

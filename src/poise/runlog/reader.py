@@ -145,4 +145,8 @@ def _joined(stretches: list[Stretch]) -> Column:
     if not stretches:
         return Column(np.empty(0, np.int64), np.empty(0))
     shape: Any = stretches[0].shape
-    return Column(np.concatenate([s.steps for s in stretches]), np.concatenate([s.values for s in stretches]).astype(np.float64), shape=shape)
+    steps, values = np.concatenate([s.steps for s in stretches]), np.concatenate([s.values for s in stretches]).astype(np.float64)
+    if np.any(steps[1:] < steps[:-1]):  # a group whose columns changed in mid-run
+        order = np.argsort(steps, kind="stable")
+        steps, values = steps[order], values[order]
+    return Column(steps, values, shape=shape)
