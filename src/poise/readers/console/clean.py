@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[@-Z\\^_])|[\x00\x08\x07]")
-_GLUED = re.compile(rb"(?<=[\]}])[ ]*(?=\{['\"])|(?<=[}])[ ]+(?=\d{1,3}%\|)|(?<=\])[ ]*(?=(?:Epoch[^|\n]{0,40}:[ ]+)?\d{1,3}%\|)")
+_GLUED = re.compile(
+    rb"(?<=[\]}])[ ]*(?=\{['\"])|(?<=[}])[ ]+(?=\d{1,3}%\|)|(?<=\])[ ]*(?=(?:Epoch[^|\n]{0,40}:[ ]+)?\d{1,3}%\|)"
+)
 _WIDE = ((b"\xef\xbc\x9a", b": "), (b"\xef\xbc\x8c", b", "), (b"\xc2\xa0", b" "), (b"\xe2\x80\x89", b" "))
 
 
@@ -68,4 +70,9 @@ def is_labelled(lines: list[bytes]) -> bool:
     sample = [line for line in lines[:400] if line.strip()]
     found = [int(m["rank"]) for line in sample if (m := _LABEL.match(line[:16].decode("latin-1")))]
     rises = sum(b > a for a, b in zip(found, found[1:], strict=False))
-    return len(found) >= 4 and len(found) > 0.8 * len(sample) and len(set(found)) < 0.5 * len(found) and rises < 0.9 * len(found)
+    return (
+        len(found) >= 4
+        and len(found) > 0.8 * len(sample)
+        and len(set(found)) < 0.5 * len(found)
+        and rises < 0.9 * len(found)
+    )

@@ -11,10 +11,12 @@ import numpy as np
 from poise.readers.columns import Columns
 from poise.readers.console import keys
 from poise.readers.console.clean import is_labelled, plain, prefix
+from poise.readers.console.failures import MARKS
 from poise.readers.console.fields import read_line
 from poise.readers.console.rows import Line, Rows, kind_of
 from poise.readers.console.shapes import Shape, compile_shape, shapes
 from poise.readers.console.tables import Tables
+from poise.readers.steps import EPOCH_RANK
 from poise.records import Floats, Ints
 
 REJECTED, HEADINGS = -1, {-2: "val", -3: "test", -4: ""}
@@ -25,7 +27,9 @@ _HEADING = re.compile(
     re.I,
 )
 _DIGIT = re.compile(rb"\d")
-_PROMISING = re.compile(rb"[\w\x80-\xff)\]'\"%][ ]*[:=|>][ \t]*[\w\[('\"+.-]?|(?i:loss|step|iter|epoch|acc|ppl|lr)[ \t:=]", re.ASCII)
+_PROMISING = re.compile(
+    rb"[\w\x80-\xff)\]'\"%][ ]*[:=|>][ \t]*[\w\[('\"+.-]?|(?i:loss|step|iter|epoch|acc|ppl|lr)[ \t:=]", re.ASCII
+)
 _MOST_SHAPES = 50_000
 _MOST_TRIED = 4_000
 _MOST_PENDING = 5_000
@@ -41,6 +45,7 @@ class Meter:
     before: list[tuple[float, float]] = field(default_factory=list)
     last: tuple[float, float] = (-1.0, -1.0)
     open: bool = False
+    weight: float = 0.0
 
 
 @dataclass(slots=True)
@@ -70,7 +75,8 @@ class Collector:
         self.ranks: set[int] = set()
         self.first_loss_line: int | None = None
         self.delimited = 0
-        self._line = 1
+        self._line, self._lines = 1, 0
+        self.unread: list[int] = []
         self.last_data_line = -1
         self.steps_by_line: list[tuple[Ints, Floats]] = []
         self._known: dict[bytes, int] = {}
@@ -86,6 +92,7 @@ class Collector:
             the shapes of the lines that hold no numbers, each once: where to look for words of failure.
         """
         self._line = line
+        self._lines += block.count(b"\n")
         text = plain(block)
         if text.endswith(b"\n"):
             text = text[:-1]
@@ -120,17 +127,21 @@ class Collector:
         if not _DIGIT.search(line) and b"nan" not in line and b"inf" not in line:
             return self._heading(line)
         promising = _PROMISING.search(line[:2048]) is not None
-        if not promising and not self.tables.may_be_row(line):
+        if (not promising and not self.tables.may_be_row(line)) or MARKS.search(line[:2048]):
             return REJECTED
         self._tried += 1
         if self._tried > _MOST_TRIED and self._kept * 20 < self._tried:
+            return REJECTED
+        if len(self.shapes) > _MOST_TRIED and self._lines < 4 * len(self.shapes):
+            self.unread.append(self._line + i)
             return REJECTED
         text = line.decode("latin-1")
         start, rank = prefix(text, bool(self.labelled))
         layout = read_line(text, start) if promising else None
         if layout is None or layout.total:
-            layout = self.tables.row(text, start, lines, i) or layout
-            self.delimited += layout is not None and self.tables.mark in (",", ";", "\t")
+            row = self.tables.row(text, start, lines, i)
+            self.delimited += row is not None and self.tables.mark in (",", ";", "\t")
+            layout = row or layout
         if layout is None or not layout.numbers:
             return self._heading(line)
         layout.rank = rank
@@ -156,11 +167,13 @@ class Collector:
         for i, number in enumerate(shape.layout.numbers):
             if number.position:
                 rank = keys.position_rank(number.name)
+                shape.epoch = i + shape.ranked if rank == EPOCH_RANK else shape.epoch
                 if rank is not None and (best is None or rank < best):
                     best, shape.position = rank, i + shape.ranked
             elif not number.name.endswith(" total"):
                 shape.mask |= 1 << self._bits.setdefault(number.name, len(self._bits) % 4096)
         shape.signature = shape.names
+        shape.epoch = -1 if shape.epoch == shape.position else shape.epoch
         shape.line = Line(shape.mask, shape.layout.bar, kind_of(best))
 
     def _groups(self, ids: Ints, lines: list[bytes]) -> Iterator[_Group]:
@@ -192,18 +205,24 @@ class Collector:
 
     def _assign(self, groups: list[_Group]) -> None:
         """Record numbers for the lines of all groups, in file order."""
-        steps = [g.values[:, g.shape.position] if g.shape.position >= 0 else np.full(len(g.where), np.nan) for g in groups]
+        steps = [_column(g, g.shape.position) for g in groups]
+        epochs = [_column(g, g.shape.epoch) for g in groups] if any(g.shape.epoch >= 0 for g in groups) else []
         ranked = any(g.shape.ranked for g in groups)
         ranks = [g.values[:, 0] if g.shape.ranked else np.full(len(g.where), -1.0) for g in groups] if ranked else []
         if len(groups) == 1:
-            groups[0].rows = self.rows.assign(steps[0], [groups[0].shape.line], ranks[0] if ranked else None)
+            groups[0].rows = self.rows.assign(
+                steps[0], epochs[0] if epochs else None, [groups[0].shape.line], ranks[0] if ranked else None
+            )
             return
         where = np.concatenate([g.where for g in groups])
         order = np.argsort(where, kind="stable")
         which = np.repeat(np.arange(len(groups)), [len(g.where) for g in groups])[order].tolist()
         lines = [g.shape.line for g in groups]
         found = self.rows.assign(
-            np.concatenate(steps)[order], [lines[i] for i in which], np.concatenate(ranks)[order] if ranked else None
+            np.concatenate(steps)[order],
+            np.concatenate(epochs)[order] if epochs else None,
+            [lines[i] for i in which],
+            np.concatenate(ranks)[order] if ranked else None,
         )
         rows = np.empty(len(found), np.int64)
         rows[order] = found
@@ -292,7 +311,7 @@ class Collector:
                 continue
             if shape.factors[j] != 1.0:
                 values = values * shape.factors[j]
-            if section and not keys.scope_of(name) and keys.position_rank(name.removesuffix(" total")) != 6:
+            if section and not keys.scope_of(name) and keys.position_rank(name.removesuffix(" total")) != EPOCH_RANK:
                 name = f"{section} {name}"
             yield name if rank is None else f"{name}@rank{rank}", rows, values
 
@@ -311,11 +330,18 @@ class Collector:
         """Pair records without a step with the bars around them."""
         events: list[tuple[int, int, tuple[float, float]]] = []
         for m in meters:
-            events += [(i, -1, (float(v[0]), float(v[1]))) for i, v in zip(m.where.tolist(), m.values[:, -2:], strict=True)]
+            events += [
+                (i, -1, (float(v[0]), float(v[1]))) for i, v in zip(m.where.tolist(), m.values[:, -2:], strict=True)
+            ]
         for g in groups:
-            finest = keys.position_rank(g.shape.names[g.shape.position - g.shape.ranked]) if g.shape.position >= 0 else 6
-            if finest == 6 and g.shape.mask and (meters or self.meter.last[1] > 0):
-                events += [(i, row, (0.0, 0.0)) for i, row in zip(g.where.tolist(), g.rows.tolist(), strict=True)]
+            finest = (
+                keys.position_rank(g.shape.names[g.shape.position - g.shape.ranked])
+                if g.shape.position >= 0
+                else EPOCH_RANK
+            )
+            if finest == EPOCH_RANK and g.shape.mask and (meters or self.meter.last[1] > 0):
+                weight = float(g.shape.position >= 0)
+                events += [(i, row, (weight, 0.0)) for i, row in zip(g.where.tolist(), g.rows.tolist(), strict=True)]
         meter = self.meter
         for _, row, count in sorted(events):
             if row < 0:
@@ -324,11 +350,18 @@ class Collector:
                 meter.last, meter.open = count, False
                 continue
             if meter.rows and meter.rows[-1] == row:
+                if meter.weight >= count[0]:
+                    continue
                 del meter.rows[-1], meter.before[-1], meter.after[-1]
+            meter.weight = count[0]
             meter.rows.append(row)
             meter.before.append(meter.last)
             meter.after.append((-1.0, -1.0))
             meter.open = True
+
+
+def _column(group: _Group, i: int) -> Floats:
+    return group.values[:, i] if i >= 0 else np.full(len(group.where), np.nan)
 
 
 def _select(group: _Group, where: Ints) -> _Group:

@@ -8,7 +8,7 @@ from typing import Any
 
 from poise.readers.console.clean import plain
 
-_MARKS = re.compile(
+MARKS = re.compile(
     rb"Traceback \(most recent call last\)|[Oo]ut ?[Oo]f ?[Mm]emory|MemoryError|bad_alloc|oom[-_ ]?kill|OOM[ -]?[Kk]ill|\bKilled\b|killed by|DUE TO|SIG(?:TERM|KILL|SEGV|ABRT|BUS|FPE|INT)\b"
     rb"|[Ss]egmentation fault|core dumped|CANCELLED|NCCL (?:WARN|[Ee]rror)|ncclSystemError|[Ww]atchdog caught collective|collective operation timeout"
     rb"|scale already at minimum|[Mm]inimum loss scale reached|Aborted|CUDA error|device-side assert|\bexitcode\s*:|[Bb]us error"
@@ -16,10 +16,14 @@ _MARKS = re.compile(
 )  # fmt: skip
 _QUOTED = re.compile(rb"\w\|\w[^\n]*\w\|\w|^\s*(?:grep|tail|cat|sed|awk)\s")
 _TRACEBACK = "Traceback (most recent call last)"
-_ERROR = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Aborted|NotFound|OutOfMemory\w*))(?::\s*(?P<say>.*))?$")
+_ERROR = re.compile(
+    r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Aborted|NotFound|OutOfMemory\w*))(?::\s*(?P<say>.*))?$"
+)
 _OVERFLOW = re.compile(r"(?:reducing(?: loss scale)? to|setting loss scale to:?)\s*([\d.]+(?:[eE][-+]?\d+)?)")
 _MINIMUM = re.compile(r"scale already at minimum|[Mm]inimum loss scale reached")
-_MEMORY = re.compile(r"out ?of ?memory|MemoryError|bad_alloc|oom[-_ ]?kill|OOM|Cannot allocate memory|DUE TO MEMORY", re.I)
+_MEMORY = re.compile(
+    r"out ?of ?memory|MemoryError|bad_alloc|oom[-_ ]?kill|OOM|Cannot allocate memory|DUE TO MEMORY", re.I
+)
 _KILLED_FOR_MEMORY = re.compile(r"oom[-_ ]?kill|Out of memory: Kill|DUE TO MEMORY|OUT_OF_MEMORY", re.I)
 _CANCELLED = re.compile(r"CANCELLED|DUE TO (?:TIME|PREEMPTION|NODE)")
 _SIGNAL = re.compile(r"\bSIG[A-Z]{3,4}\b|[Ss]egmentation fault|[Bb]us error|\bKilled\b|\bAborted\b")
@@ -60,10 +64,10 @@ class Failures:
         Args:
             shapes: of its lines without numbers, each once; they tell cheaply whether there is anything to be found.
         """
-        if not self._trace and _MARKS.search(shapes) is None:
+        if not self._trace and MARKS.search(shapes) is None:
             return
         for i, raw in enumerate(plain(block, False).split(b"\n"), start=line):
-            if self._trace or (_MARKS.search(raw) and not _QUOTED.search(raw)):
+            if self._trace or (MARKS.search(raw) and not _QUOTED.search(raw)):
                 self._line(raw[: _WIDTH * 4].decode("utf-8", "replace").rstrip(), i)
 
     def finish(self) -> None:
@@ -90,7 +94,13 @@ class Failures:
         trace = self._trace[label]
         error = _ERROR.match(said)
         trace.append(said[:_WIDTH])
-        if error or (said and not said[0].isspace() and re.match(r"[A-Za-z_][\w.]{2,80}(?::|$)", said) and len(trace) > 1 and trace[-2][:1].isspace()):
+        if error or (
+            said
+            and not said[0].isspace()
+            and re.match(r"[A-Za-z_][\w.]{2,80}(?::|$)", said)
+            and len(trace) > 1
+            and trace[-2][:1].isspace()
+        ):
             self._close(label, said)
         elif len(trace) > _LONGEST_TRACE:
             self._close(label, "")
@@ -113,11 +123,22 @@ class Failures:
         elif _MINIMUM.search(said):
             self._add(Failure("exception", i, "LossScaleExhausted", said[:_WIDTH]))
         elif (error := _ERROR.match(said)) and error["say"]:
-            self._add(Failure("exception", i, error["type"].rpartition(".")[2], said[:_WIDTH], _MEMORY.search(said) is not None))
+            self._add(
+                Failure(
+                    "exception", i, error["type"].rpartition(".")[2], said[:_WIDTH], _MEMORY.search(said) is not None
+                )
+            )
         elif _KILLED_FOR_MEMORY.search(said) or (_MEMORY.search(said) and _harsh(said)):
             self._add(Failure("exception", i, "OutOfMemory", said[:_WIDTH], True))
         elif _NCCL.search(said):
-            self._add(Failure("exception", i, "CollectiveTimeout" if "imeout" in said or "atchdog" in said else "NCCLError", said[:_WIDTH]))
+            self._add(
+                Failure(
+                    "exception",
+                    i,
+                    "CollectiveTimeout" if "imeout" in said or "atchdog" in said else "NCCLError",
+                    said[:_WIDTH],
+                )
+            )
         elif (cuda := _CUDA.search(said)) is not None:
             self._add(Failure("exception", i, "CUDAError", said[:_WIDTH], _MEMORY.search(said) is not None))
         elif _CANCELLED.search(said):
@@ -141,9 +162,9 @@ class Failures:
 
 def _harsh(said: str) -> bool:
     """Whether a word of dying stands in a message of the system and not in a sentence about it."""
-    return re.search(r"kill|slurm|oom|srun|torchrun|signal|received|dumped|terminat|\d|^\s*\w+\s*$|error|CUDA|exit", said, re.I) is not None and not re.search(
-        r"\b(?:if|avoid|may|might|could|try|set|prevent|when)\b", said
-    )
+    return re.search(
+        r"kill|slurm|oom|srun|torchrun|signal|received|dumped|terminat|\d|^\s*\w+\s*$|error|CUDA|exit", said, re.I
+    ) is not None and not re.search(r"\b(?:if|avoid|may|might|could|try|set|prevent|when)\b", said)
 
 
 def event_data(failure: Failure, survived: bool) -> dict[str, Any]:

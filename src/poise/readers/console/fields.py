@@ -17,9 +17,15 @@ _CODE = re.compile(
     r"|(?<![|\w])#\s*[A-Za-z].*\b(?:the|is|to|of)\b|^\s*#define|;\s*$|^\s*<[/a-zA-Z]",
     re.ASCII,
 )
-_NO_DATA = re.compile(r"overflow|Attempted loss scale|loss scaler|Warning:|Deprecat|Traceback|\w(?:Error|Exception)\b|out of memory|\bkilled\b|CANCELLED|exitcode|\bSIG[A-Z]{3,4}\b|^\s*--\w|\b(?:best|lowest)\b.*\bso far\b", re.I)
+_NO_DATA = re.compile(
+    r"overflow|Attempted loss scale|loss scaler|Warning:|Deprecat|Traceback|\w(?:Error|Exception)\b|out of memory|\bkilled\b|CANCELLED|exitcode|\bSIG[A-Z]{3,4}\b|^\s*--\w|\b(?:best|lowest)\b.*\bso far\b",
+    re.I,
+)
 _SKIP = re.compile(r",\s*(?:device|dtype|grad_fn|requires_grad|weak_type)=[^,)\n]{0,60}\)?", re.ASCII)
-_TQDM = re.compile(r"(?P<bar>\d{1,3}%\|[^|\n]*\|\s*|(?<![\w.]))(?P<n>\d+)/(?P<total>\d+)\s+\[(?P<in>[^\n]*)|(?<![\w.])(?P<it>\d+)it \[(?P<in2>[^\n]*)", re.ASCII)
+_TQDM = re.compile(
+    r"(?P<bar>\d{1,3}%\|[^|\n]*\|\s*|(?<![\w.]))(?P<n>\d+)/(?P<total>\d+)\s+\[(?P<in>[^\n]*)|(?<![\w.])(?P<it>\d+)it \[(?P<in2>[^\n]*)",
+    re.ASCII,
+)
 _BAR = re.compile(r"\d{1,3}%\|[^|\n]*\|", re.ASCII)
 _RATE_IN_BAR = re.compile(r"(?:\d+:)+\d+(?:<[^,\]]*)?(?:,\s*(?:[\d.]+|\?)\s*(?:it|s|[A-Za-z]+)/\w+)?", re.ASCII)
 _KERAS = re.compile(r"^\s*\d+/(?:\d+|Unknown)\s*(?:\[[=>.]*\]|[\u2501\x80-\xff]{2,}|\S{0,90}(?=\s*-\s))", re.ASCII)
@@ -117,7 +123,9 @@ class _Scan:
         if self.last is not None and bare in ("/", "of") and (self.last.name or (not self.found and not self.aside)):
             self._total(number)
         elif self.last is not None and bare == "(" and _AFTER_PAREN.match(self.text, stop):
-            number.name = f"{self.last.name} (average)" if self.last.name and not self.last.position and not unit else ""
+            number.name = (
+                f"{self.last.name} (average)" if self.last.name and not self.last.position and not unit else ""
+            )
             number.factor = self.last.factor
             if unit == "%" and self.last.name.endswith(" (2)"):
                 number.name = self.last.name.removesuffix(" (2)")
@@ -145,7 +153,13 @@ class _Scan:
         self.aside = wrap.startswith("(")
         strong = keys.strong_key(inner)
         found = strong or keys.weak_key(inner)
-        if self.last is not None and self.last.name and inner.strip() in (",", "") and not wrap.startswith("(") and self._in_list():
+        if (
+            self.last is not None
+            and self.last.name
+            and inner.strip() in (",", "")
+            and not wrap.startswith("(")
+            and self._in_list()
+        ):
             self.listed += 1
             number.name = f"{self.found[-1].name.partition('/#')[0]}/#{self.listed}"
             number.strong = True
@@ -178,13 +192,23 @@ class _Scan:
         counted = after.startswith("/") and re.match(r"/\s*\d", after) is not None
         if "[" in wrap and "]" in inner and "," not in inner and follows:
             number.name = self._counter()
-        elif counted and not wrap.startswith("(") and not any(keys.position_rank(n.name) in (0, 1, 2, 3, 4) for n in self.found):
+        elif (
+            counted
+            and not wrap.startswith("(")
+            and not any(keys.position_rank(n.name) in (0, 1, 2, 3, 4) for n in self.found)
+        ):
             number.name = self._counter()
         elif headed and self.last is None and "[" in wrap and after[:1] in ",]":
             number.name = self._counter()
         elif headed and self.last is None and not wrap and after.startswith(":") and not inner.strip():
             number.name = "step"
-        elif self.last is not None and inner.strip() == "," and len(self.found) == 1 and self.found[0].position and after.startswith("]"):
+        elif (
+            self.last is not None
+            and inner.strip() == ","
+            and len(self.found) == 1
+            and self.found[0].position
+            and after.startswith("]")
+        ):
             number.name = self._counter()
         elif rate is not None and len(self.found) > 0:
             number.name = rate[1].strip("% ") or ""
@@ -199,7 +223,10 @@ class _Scan:
 
     def _after_unit(self, gap: str) -> str:
         """The gap without the unit of the number before it."""
-        match = re.match(r"\s?(?:[A-Za-z]*/[A-Za-z]+|ms|sec(?:onds?)?|s|[KMG]i?B|batches|steps|iters|frames|samples|images|tokens)(?=[\s,|;)-]|$)", gap)
+        match = re.match(
+            r"\s?(?:[A-Za-z]*/[A-Za-z]+|ms|sec(?:onds?)?|s|[KMG]i?B|batches|steps|iters|frames|samples|images|tokens)(?=[\s,|;)-]|$)",
+            gap,
+        )
         return gap[match.end() :] if match and self.last is not None else gap
 
     def _in_list(self) -> bool:
@@ -293,7 +320,13 @@ def _pair(text: str, start: int) -> Layout | None:
     bar = text.rfind("|", start, len(text.rstrip()) - 1)
     match = _PAIR.match(text[start : bar + 1]) if bar > start else None
     number = TOKEN.search(text, bar + 1) if match else None
-    if match is None or number is None or number["number"] is None or text[number.end() :].strip(" |") or text[bar + 1 : number.start()].strip():
+    if (
+        match is None
+        or number is None
+        or number["number"] is None
+        or text[number.end() :].strip(" |")
+        or text[bar + 1 : number.start()].strip()
+    ):
         return None
     name = keys.in_unicode(match[1])
     if TOKEN.search(name) or not keys.strong_key(name + ":"):

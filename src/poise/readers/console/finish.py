@@ -11,7 +11,7 @@ from poise.readers.base import RawColumn, RawRun
 from poise.readers.console import keys
 from poise.readers.console.collect import Collector, Points, last_of_each
 from poise.readers.console.failures import Failures, event_data
-from poise.records import Event
+from poise.records import Event, Message
 
 _STEPS = 4  # ranks of names up to here count steps or batches
 
@@ -29,6 +29,8 @@ def finish(collector: Collector, failures: Failures, loose: dict[str, Any], raw:
     _add_meter(collector, columns)
     raw.config = {**{k: v for k, v in loose.items() if k not in columns}, **raw.config}
     raw.columns = columns
+    if collector.unread:
+        raw.notes.append(Message("reading.bad-lines", {"count": len(collector.unread), "line": collector.unread[0]}))
     raw.events = _events(collector, failures)
     return raw
 
@@ -111,7 +113,13 @@ def _add_meter(collector: Collector, columns: dict[str, RawColumn]) -> None:
         return
     losses = next((set(c.rows.tolist()) for n, c in columns.items() if keys.signal_of(n) == "loss"), None)
     pairs = list(zip(meter.rows, meter.after, meter.before, strict=True))
-    totals = Counter(total for row, after, before in pairs if losses is None or row in losses for total in {after[1], before[1]} if total > 1)
+    totals = Counter(
+        total
+        for row, after, before in pairs
+        if losses is None or row in losses
+        for total in {after[1], before[1]}
+        if total > 1
+    )
     if not totals:
         return
     total = totals.most_common(1)[0][0]
@@ -146,7 +154,11 @@ def _events(collector: Collector, failures: Failures) -> list[Event]:
         at = int(np.searchsorted(lines, failure.line))
         before, later = steps[:at], steps[at:]
         step = int(before[-1]) if at and np.isfinite(before[-1]) and abs(before[-1]) < 2**62 else None
-        survived = bool(len(later)) and (not at or float(np.nanmax(later)) > float(before[-1])) and failure.line < collector.last_data_line
+        survived = (
+            bool(len(later))
+            and (not at or float(np.nanmax(later)) > float(before[-1]))
+            and failure.line < collector.last_data_line
+        )
         unsteady = collector.rows.fell and not survived and failure.kind != "overflow" and not len(later)
         events.append(Event(failure.kind, None if unsteady else step, event_data(failure, survived)))
     return events

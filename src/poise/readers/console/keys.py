@@ -11,8 +11,13 @@ from poise.readers.words import EVAL, TEST, TRAIN, split_name
 
 LONGEST = 80
 MOST_WORDS = 6
-_CUT = re.compile(r"[|,;\t{}>\n]|(?<![\w.])--?(?=\s)|\s{2,}(?=\S)|[\])]+(?=[\s:,;-]|$)|\[|(?<![^\s(])\(|(?<=[\w\]) ])[:=](?=\s)|\*|#+(?=\s)", re.ASCII)
-_WRAP = re.compile(r"(?:(?:\btensor|\b(?:np|numpy|torch|jnp)\.\w+|\barray|\bArray|\bDecimal)\(+)?[\[('\"$~\s]*$", re.ASCII)
+_CUT = re.compile(
+    r"[|,;\t{}>\n]|(?<![\w.])--?(?=\s)|\s{2,}(?=\S)|[\])]+(?=[\s:,;-]|$)|\[|(?<![^\s(])\(|(?<=[\w\]) ])[:=](?=\s)|\*|#+(?=\s)",
+    re.ASCII,
+)
+_WRAP = re.compile(
+    r"(?:(?:\btensor|\b(?:np|numpy|torch|jnp)\.\w+|\barray|\bArray|\bDecimal)\(+)?[\[('\"$~\s]*$", re.ASCII
+)
 _STRONG = re.compile(r"\s*(?:[:=]|=>|->|:=)\s*$", re.ASCII)
 _SHAPE = re.compile(r"[A-Za-z_%#\x80-\xff][^\"`?!\\]*", re.ASCII)
 _LETTER = re.compile(r"[A-Za-z\x80-\xff]", re.ASCII)
@@ -90,7 +95,12 @@ def weak_key(gap: str) -> tuple[str, str] | None:
     for count in (3, 2, 1):
         if len(words) >= count and _STOP.isdisjoint(words[-count:]):
             key = _clean(" ".join(words[-count:]))
-            if len(key) > 1 and _is_key(key, 3) and known(key) and (count == 1 or count == len(words) or _all_known(words[-count:])):
+            if (
+                len(key) > 1
+                and _is_key(key, 3)
+                and known(key)
+                and (count == 1 or count == len(words) or _all_known(words[-count:]))
+            ):
                 return key, " ".join([before, *words[: len(words) - count]])
     return None
 

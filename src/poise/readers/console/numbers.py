@@ -34,5 +34,7 @@ def attached_unit(text: str, at: int) -> str | None:
     return unit if unit in _UNITS or "/" in unit else None
 
 
-RATE = re.compile(r"[ ]?((?:[A-Za-z]+/(?:s|sec|second|it|iter|step|batch|gpu|GPU)(?:/\w+)?|ms|GiB|GB|MiB|MB|(?:% ?)?(?:\w+ )?MFU|TFLOPS?|TFLOP/s(?:/GPU)?))(?![\w/])")
+RATE = re.compile(
+    r"[ ]?((?:[A-Za-z]+/(?:s|sec|second|it|iter|step|batch|gpu|GPU)(?:/\w+)?|ms|GiB|GB|MiB|MB|(?:% ?)?(?:\w+ )?MFU|TFLOPS?|TFLOP/s(?:/GPU)?))(?![\w/])"
+)
 """A unit that can stand for the name of its number: `12 ms`, `330220 tok/s`, `29% bf16 MFU`."""

@@ -46,53 +46,62 @@ class Rows:
     last_step: float = _NAN
     fell: bool = False
 
-    def assign(self, steps: Floats, lines: list[Line], ranks: Floats | None) -> Ints:
+    def assign(self, steps: Floats, epochs: Floats | None, lines: list[Line], ranks: Floats | None) -> Ints:
         """Record numbers of some lines, in file order.
 
         Args:
             steps: (n,) the position that each line states, NaN for none.
+            epochs: (n,) the epoch that it states beside a finer position, NaN for none; None where none does.
             lines: (n,), or (1,) where all are alike.
             ranks: (n,) who wrote the line, -1 for nobody knows; None where nobody says.
         """
         count = len(steps)
         self._follow(steps)
         if len(lines) == 1 and lines[0].mask and not lines[0].bar and ranks is None:
-            first = int(self._each(steps[:1].tolist(), lines, None)[0])
+            first = int(self._each(steps[:1].tolist(), None if epochs is None else epochs[:1].tolist(), lines, None)[0])
             self.row = first + count - 1
             if count > 1:
-                self._open(lines[0], float(steps[-1]), -1.0)
+                self._open(lines[0], float(steps[-1]), -1.0, _NAN if epochs is None else float(epochs[-1]))
             return np.arange(first, first + count, dtype=np.int64)
         if len(lines) == 1:
             lines = lines * count
-        return self._each(steps.tolist(), lines, None if ranks is None else ranks.tolist())
+        stated = None if epochs is None else epochs.tolist()
+        return self._each(steps.tolist(), stated, lines, None if ranks is None else ranks.tolist())
 
-    def _open(self, line: Line, step: float, rank: float) -> None:
-        self.now = [_NAN, _NAN, _NAN]
+    def _open(self, line: Line, step: float, rank: float, epoch: float) -> None:
+        self.now = [_NAN, _NAN, epoch]
         self.now[line.kind] = step
         self.seen = {rank: line.mask}
 
-    def _each(self, steps: list[float], lines: list[Line], ranks: list[float] | None) -> Ints:
+    def _each(
+        self, steps: list[float], epochs: list[float] | None, lines: list[Line], ranks: list[float] | None
+    ) -> Ints:
         rows = []
         for i, step in enumerate(steps):
             line = lines[i]
             rank = -1.0 if ranks is None else ranks[i]
-            before = self.now[line.kind]
-            same = step == before
+            epoch = _NAN if epochs is None else epochs[i]
+            same = step == self.now[line.kind]
+            moved = step == step and not same and self._differs(line.kind, step)
+            moved = moved or (epoch == epoch and self.now[EPOCH] == self.now[EPOCH] != epoch)
             repeats = self.seen.get(rank, 0) & line.mask and not (same and line.bar)
-            if self.row < 0 or repeats or (step == step and not same and self._differs(line.kind)):
+            if self.row < 0 or repeats or moved:
                 self.row += 1
-                self._open(line, step, rank)
+                self._open(line, step, rank, epoch)
             else:
                 self.seen[rank] = self.seen.get(rank, 0) | line.mask
                 if step == step:
                     self.now[line.kind] = step
+                if epoch == epoch:
+                    self.now[EPOCH] = epoch
             rows.append(self.row)
         return np.array(rows, np.int64)
 
-    def _differs(self, kind: int) -> bool:
+    def _differs(self, kind: int, step: float) -> bool:
         """Whether another position of this kind means another record: the record has one, or an epoch follows steps."""
         now = self.now
-        return now[kind] == now[kind] or (kind == EPOCH and (now[STEP] == now[STEP] or now[SAMPLE] == now[SAMPLE]))
+        follows = kind == EPOCH and step != now[STEP] and (now[STEP] == now[STEP] or now[SAMPLE] == now[SAMPLE])
+        return now[kind] == now[kind] or follows
 
     def _follow(self, steps: Floats) -> None:
         """Remember the last step, and whether steps ever went back."""

@@ -11,11 +11,16 @@ from poise.readers.console.clean import plain
 
 _MOST = 2_000
 _BYTES = 1 << 20
-_CALL = re.compile(r"\b(?:Namespace|[A-Z]\w*(?:Args|Arguments|Config|Options|Params))\((.{20,20000}?)\)\s*$", re.MULTILINE)
-_PAIR = re.compile(r"(\w[\w.-]*)=('[^'\n]{0,300}'|\"[^\"\n]{0,300}\"|\[[^\]\n]{0,300}\]|\([^)\n]{0,300}\)|[^,()\n]{0,300})", re.ASCII)
+_CALL = re.compile(
+    r"\b(?:Namespace|[A-Z]\w*(?:Args|Arguments|Config|Options|Params))\((.{20,20000}?)\)\s*$", re.MULTILINE
+)
+_PAIR = re.compile(
+    r"(\w[\w.-]*)=('[^'\n]{0,300}'|\"[^\"\n]{0,300}\"|\[[^\]\n]{0,300}\]|\([^)\n]{0,300}\)|[^,()\n]{0,300})", re.ASCII
+)
 _DOTTED = re.compile(r"^[^\w\n]{0,4}(\w+) \.{2,} ?(\S[^\n]{0,200}?)\s*$", re.MULTILINE | re.ASCII)
 _COLON = re.compile(
-    r"^[ \t|>*\"'-]{0,12}([A-Za-z_][\w./ -]{0,48}?)[\"']?(?:[ \t]*:[ \t]*(?:int|float|str|bool))?[ \t]*[:=][ \t]+([\"']?[\w.+/-][^\s,;{}|]{0,80}?[\"']?),?[ \t]*$", re.MULTILINE | re.ASCII
+    r"^[ \t|>*\"'-]{0,12}([A-Za-z_][\w./ -]{0,48}?)[\"']?(?:[ \t]*:[ \t]*(?:int|float|str|bool))?[ \t]*[:=][ \t]+([\"']?[\w.+/-][^\s,;{}|]{0,80}?[\"']?),?[ \t]*$",
+    re.MULTILINE | re.ASCII,
 )
 _CHOSEN = re.compile(
     r"lr|rate|batch|bs|steps?|iters?|iterations|epochs?|warmup|decay|clip|grad|precision|dtype|fp16|bf16|amp|optim\w*|sched\w*|seed|beta\w*|eps\w*|momentum|dropout"

@@ -50,6 +50,7 @@ class Shape:
     keep: bytes
     width: int
     position: int = -1
+    epoch: int = -1
     mask: int = 0
     line: Line = field(default_factory=lambda: Line(0, False, 0))
     signature: tuple[str, ...] = ()

@@ -55,7 +55,9 @@ def _holds_records(collector: Collector) -> bool:
     columns = collector.columns.finish()
     for name, column in columns.items():
         telling = keys.signal_of(name.partition("@")[0]) not in ("", "other", "epoch", "time")
-        moving = len(column.values) > 1 and (len(np.unique(column.values)) > 1 or not np.all(np.isfinite(column.values)))
+        moving = len(column.values) > 1 and (
+            len(np.unique(column.values)) > 1 or not np.all(np.isfinite(column.values))
+        )
         if telling and moving:
             return True
     return False

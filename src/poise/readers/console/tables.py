@@ -11,6 +11,7 @@ from poise.readers.console.numbers import FACTORS, TOKEN, attached_unit
 _ROW = re.compile(rb"^[\s|]*(?:[\w./-]*\s*[\s|,;]\s*)?[-+.\dnNiI][^\s|,;]*[\s]*[\s|,;][\s|]*[-+.\dnNiI]", re.ASCII)
 _RULE = re.compile(r"^[\s|:=+-]*$")
 _BAR = re.compile(r":?\s*\d{1,3}%\|")
+_NO_NAME = re.compile(r"[:=\[\]{}<>'\"]")
 _LOOK_BACK = 8
 Cells = list[tuple[int, int]]
 
@@ -85,9 +86,14 @@ class Tables:
 
     def _remember(self, text: str, mark: str) -> None:
         names = [keys.in_unicode(text[a:b].strip("*`\"' ")) for a, b in cells(text, 0, mark)]
-        named = [n for n in names if n and any(c.isalpha() for c in n) and len(n) <= 40]
+        named = [n for n in names if any(c.isalpha() for c in n) and len(n) <= 40 and not _NO_NAME.search(n)]
         telling = [n for n in named if keys.position_rank(n) is not None or keys.signal_of(n) not in ("", "other")]
-        if len(names) >= 2 and len(named) >= len(names) - 1 and len(set(names)) == len(names) and len(telling) >= max(1, len(names) // 6):
+        if (
+            len(names) >= 2
+            and len(named) >= len(names) - 1
+            and len(set(names)) == len(names)
+            and len(telling) >= max(1, len(names) // 6)
+        ):
             if not any(TOKEN.fullmatch(n) for n in names):
                 self._headers[mark, len(names)] = names
 
