@@ -87,4 +87,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{count} rows have more or fewer cells than the header, the first is line {line}",
         "有 {count} 行的单元格数与表头不符，第一处在第 {line} 行",
     ),
+    "reading.damaged": (
+        "{count} places of the file are damaged, the first at byte {byte}; they were left out",
+        "文件有 {count} 处损坏，第一处在第 {byte} 字节；已跳过",
+    ),
 }

@@ -55,7 +55,7 @@ def read(path: Path | Candidate) -> list[RawRun]:
         except UnreadableError as error:
             first = first or error
         except RecursionError:
-            first = first or UnreadableError(f"{path} is nested too deeply to be a {reader.name} log. Name another file.")
+            first = first or UnreadableError(f"{path} is nested too deeply for a {reader.name} log.")
     assert first is not None
     raise first
 
@@ -90,4 +90,15 @@ def _unknown(path: Path) -> str:
     )
 
 
-__all__ = ["READERS", "Candidate", "Discovery", "RawRun", "Reader", "UnreadableError", "discover", "identify", "read", "sureness"]
+__all__ = [
+    "READERS",
+    "Candidate",
+    "Discovery",
+    "RawRun",
+    "Reader",
+    "UnreadableError",
+    "discover",
+    "identify",
+    "read",
+    "sureness",
+]

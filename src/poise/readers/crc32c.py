@@ -59,4 +59,5 @@ def masked_rows(rows: NDArray[np.uint8], length: int) -> UInts:
     if length & 1:
         crc = single[(crc ^ rows[:, length - 1]) & 0xFF] ^ crc >> 8
     crc = ~crc
-    return (crc >> 15 | crc << 17) + np.uint32(_MASK_DELTA)
+    rotated: UInts = crc >> np.uint32(15) | crc << np.uint32(17)
+    return np.asarray(rotated + np.uint32(_MASK_DELTA), np.uint32)

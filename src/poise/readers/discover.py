@@ -1,7 +1,7 @@
 """Finds the runs under some paths: which files there are logs, and which of them belong to one run.
 
-A folder with event files is one run. Of a Hugging Face output folder, whose checkpoints each hold the run up to then, the
-longest history is taken. Of a W&B run folder the binary log is, and its summary only where there is nothing better.
+A folder with event files is one run. Of a Hugging Face output folder, whose checkpoints each hold the run up to then,
+the longest history is taken. Of a W&B run folder it is the binary log, and the summary only for want of better.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from poise.readers.base import RawRun, Reader, UnreadableError
 from poise.readers.families import Candidate
 
 Seen = Callable[[int], None]
+_LATER = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,8 @@ def _recognise(path: Path, found: Discovery) -> Reader | None:
         sure = max(s for s, r in sureness(path) if r is reader)
         if loglike.is_log(reader.name, sure, source.head(path)):
             return reader
+        if reader.name == "console" and loglike.looks_like_log(path) and reader.sniff(_later(path), path) > sure:
+            return reader
         why = "no records of a training are in it"
     except UnreadableError as error:
         why = str(error)
@@ -152,6 +155,11 @@ def _recognise(path: Path, found: Discovery) -> Reader | None:
     else:
         found.others += 1
     return None
+
+
+def _later(path: Path) -> bytes:
+    """Bytes further on in a file: some trainers print their settings for longer than a head is."""
+    return source.head(path, _LATER)[-_LATER // 16 :]
 
 
 def _tracked(options: Sequence[Candidate], found: Discovery) -> list[Candidate]:

@@ -133,7 +133,7 @@ def is_empty(path: Path, reader: Reader) -> bool:
 
 
 def add_failures(runs: Sequence[RawRun], output: Path, read: Callable[[Path], list[RawRun]]) -> None:
-    """Add to the last of some runs the exceptions that its console output ends with, unless it has some or ended well."""
+    """Add the exceptions that the console output ends with to the last run, unless it has some or ended well."""
     if not runs or any(e.kind in ("exception", "signal") or e.data.get("complete") for e in runs[-1].events):
         return
     try:

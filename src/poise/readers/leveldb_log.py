@@ -1,4 +1,4 @@
-"""The log framing of LevelDB as W&B uses it: blocks of 32 KiB, records whole or in parts, a plain CRC-32 on each part."""
+"""The log framing of LevelDB as W&B uses it: blocks of 32 KiB, records whole or in parts, a plain CRC-32 on each."""
 
 from __future__ import annotations
 
@@ -96,4 +96,4 @@ def _is_good(block: bytes, at: int) -> bool:
         return False
     crc, length, kind = _PART.unpack_from(block, at)
     end = at + _PART.size + length
-    return _FULL <= kind <= _LAST and end <= len(block) and zlib.crc32(block[at + 6 : end]) == crc
+    return bool(_FULL <= kind <= _LAST and end <= len(block) and zlib.crc32(block[at + 6 : end]) == crc)

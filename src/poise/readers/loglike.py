@@ -1,4 +1,4 @@
-"""Which files of a folder tree are worth opening, and which of those are logs of a training rather than data or settings."""
+"""Which files of a folder tree are worth opening, and which of those are logs rather than data or settings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from poise.readers import json_text, source, table_layout
 from poise.readers.columns import number
 from poise.readers.naming import recognise
 
-_NO_LOGS = frozenset(
-    ".py .pyi .pyc .ipynb .c .cc .cpp .cu .cuh .h .hpp .rs .go .java .js .mjs .ts .tsx .jsx .css .scss .html .htm .xml .svg .sh .bash .bat .ps1 .mk"
-    " .cmake .proto .rst .tex .bib .yaml .yml .toml .cfg .ini .conf .lock .env .png .jpg .jpeg .gif .webp .bmp .ico .tif .tiff .pdf .ps .eps .mp3"
-    " .mp4 .wav .flac .ogg .avi .mov .webm .pt .pth .bin .ckpt .safetensors .onnx .pb .tflite .h5 .hdf5 .keras .gguf .ggml .msgpack .npy .npz .pkl"
-    " .pickle .joblib .mat .parquet .arrow .feather .zip .tar .tgz .7z .rar .zst .whl .so .o .a .dll .exe .dylib .db .sqlite .sqlite3 .lmdb .mdb .idx"
-    " .ttf .woff .woff2 .map .model .vocab .spm .diff .patch .pid .orig .rej .swp".split()
-)
+_SUFFIXES = """
+.py .pyi .pyc .ipynb .c .cc .cpp .cu .cuh .h .hpp .rs .go .java .js .mjs .ts .tsx .jsx .css .scss .html
+.htm .xml .svg .sh .bash .bat .ps1 .mk .cmake .proto .rst .tex .bib .yaml .yml .toml .cfg .ini .conf
+.lock .env .png .jpg .jpeg .gif .webp .bmp .ico .tif .tiff .pdf .ps .eps .mp3 .mp4 .wav .flac .ogg .avi
+.mov .webm .pt .pth .bin .ckpt .safetensors .onnx .pb .tflite .h5 .hdf5 .keras .gguf .ggml .msgpack .npy
+.npz .pkl .pickle .joblib .mat .parquet .arrow .feather .zip .tar .tgz .7z .rar .zst .whl .so .o .a .dll
+.exe .dylib .db .sqlite .sqlite3 .lmdb .mdb .idx .ttf .woff .woff2 .map .model .vocab .spm .diff .patch
+.pid .orig .rej .swp
+"""
+_NO_LOGS = frozenset(_SUFFIXES.split())
 _NO_LOG_NAMES = re.compile(
     r"(?:readme|license|licence|changelog|changes|contributing|authors|notice|makefile|dockerfile|requirements|constraints|cmakelists|manifest|merges|vocab"
     r"|classes|labels|special_tokens_map|added_tokens|tokenizer|tokenizer_config|package|package-lock|tsconfig|composer|setup|config|adapter_config"
@@ -27,7 +30,8 @@ _NO_LOG_NAMES = re.compile(
 )
 _PACKED = (".gz", ".xz", ".bz2")
 _LOGS = re.compile(r"(?:\.(?:log|out|err|jsonl|ndjson|csv|tsv|wandb)(?:\.\w{1,4})?$)|tfevents", re.IGNORECASE)
-_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "dist-packages", "venv", "env", "virtualenv", "build", "dist"})
+_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "dist-packages", "venv", "virtualenv"})
+_ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
 _SURE = 0.95
 _RECORDS = 0.6  # how sure the console reader is of a text with records of a training
 _NOT_JUDGED = ("", "other", "epoch", "time", "batch_size", "batch_tokens", "tokens")
@@ -41,7 +45,10 @@ def is_worth_opening(path: Path) -> bool:
     if name.startswith("."):
         return False
     bare = Path(name)
-    return bare.suffix.lower() not in _NO_LOGS and not _NO_LOG_NAMES.fullmatch(bare.stem if bare.suffix.lower() != ".log" or bare.stem.startswith("debug") else "x")
+    suffix = bare.suffix.lower()
+    if suffix == ".log" and not bare.stem.startswith("debug"):
+        return True
+    return suffix not in _NO_LOGS and not _NO_LOG_NAMES.fullmatch(bare.stem)
 
 
 def looks_like_log(path: Path) -> bool:
@@ -51,13 +58,13 @@ def looks_like_log(path: Path) -> bool:
 
 def is_worth_entering(folder: Path) -> bool:
     """Whether runs may lie in a folder: hidden ones, environments and installed packages hold none."""
-    if folder.name.startswith(".") or folder.name in _FOLDERS - {"env", "build", "dist"}:
+    if folder.name.startswith(".") or folder.name in _FOLDERS:
         return False
-    return folder.name not in _FOLDERS or not any((folder / mark).exists() for mark in ("pyvenv.cfg", "bin/activate", "conda-meta", "lib"))
+    return not any((folder / mark).exists() for mark in _ENVIRONMENT)
 
 
 def is_log(reader: str, sure: float, head: bytes) -> bool:
-    """Whether content found in a tree is the course of a training: several records of something that training measures."""
+    """Whether content found in a tree is the course of a training: several records of a signal."""
     if sure >= _SURE:
         return True
     if reader == "console":
@@ -69,7 +76,9 @@ def is_log(reader: str, sure: float, head: bytes) -> bool:
 
 def _is_table_of_signals(head: bytes) -> bool:
     layout = table_layout.layout(source.decode(head))
-    return layout is not None and not layout.headless and head.count(b"\n") + head.count(b"\r") > 1 and _tells(layout.names)
+    if layout is None or layout.headless or head.count(b"\n") + head.count(b"\r") < 2:
+        return False
+    return _tells(layout.names)
 
 
 def _are_records_of_signals(head: bytes) -> bool:
@@ -78,7 +87,8 @@ def _are_records_of_signals(head: bytes) -> bool:
     telling = [row for row in rows if _tells(_numeric(row))]
     if len(telling) > 1:
         return True
-    return len(rows) == 1 and _tells(key for key, value in rows[0].items() if isinstance(value, list) and len(value) > 2)
+    lists = [key for row in rows for key, value in row.items() if isinstance(value, list) and len(value) > 2]
+    return len(rows) == 1 and _tells(lists)
 
 
 def _numeric(row: Mapping[str, Any]) -> Iterable[str]:

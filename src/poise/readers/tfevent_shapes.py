@@ -23,10 +23,10 @@ Place = tuple[int, str]
 
 _TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 4: "|u1", 5: "<i2", 6: "|i1", 9: "<i8", 10: "|u1", 14: "bf16", 17: "<u2"}
 _TYPES |= {19: "<f2", 22: "<u4", 23: "<u8"}
-_BFLOAT16, _HALF, _TEXT = 14, 19, 7
+_BFLOAT16 = 14
 _LISTS = {5: "<f4", 6: "<f8"}  # float_val, double_val
 _INTEGERS = {7, 10, 11, 16, 17}  # int_val, int64_val, bool_val, uint32_val, uint64_val
-_HALVES, _TEXTS = 13, 8
+_HALVES = 13  # half_val
 _SIZE = {name: 2 if name == "bf16" else np.dtype(name).itemsize for name in _TYPES.values()}
 
 
@@ -116,7 +116,8 @@ def _tensor(data: bytes, start: int, end: int) -> Place | None:
 def _integer(value: int, dtype: int, field_number: int) -> float:
     if field_number == _HALVES:
         bits = np.array([value & 0xFFFF], np.uint16)
-        return float((bits.astype(np.uint32) << 16).view(np.float32)[0] if dtype == _BFLOAT16 else bits.view(np.float16)[0])
+        wide = (bits.astype(np.uint32) << 16).view(np.float32)
+        return float(wide[0] if dtype == _BFLOAT16 else bits.view(np.float16)[0])
     return float(signed(value))
 
 

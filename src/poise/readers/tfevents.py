@@ -1,7 +1,7 @@
 """TensorBoard event files, read without TensorFlow: one file, or the several files of one run.
 
-A record of the raw run is a stretch of consecutive events with one step, so that the columns written together share their
-record numbers. Values keep the order in which they arrived: steps that go back are a restart, and nothing is sorted away.
+A record of the raw run is a stretch of consecutive events with one step, so that the columns written together share
+their record numbers. Values keep the order in which they arrived: steps that go back are a restart.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from poise.readers.base import RawColumn, RawRun, Reader, UnreadableError
 from poise.readers.tfevent_settings import Settings
 from poise.readers.tfevent_shapes import Shapes, column, steps_of, walls_of
 from poise.readers.tfrecord import Damage, Records
-from poise.records import Bools, Floats, Ints, Message
+from poise.records import Bools, Floats, Ints
 
 NAME = "tfevents"
 _CHECKED = 256  # bytes of a record up to which its payload is checked: those with numbers are shorter
@@ -43,14 +43,15 @@ def join(paths: Sequence[Path]) -> list[RawRun]:
 
     Where they lie in different folders (`train/`, `validation/`), the folder goes before the tag.
     """
-    files = sorted((_File(path, prefix) for path, prefix in _with_prefixes(paths)), key=lambda f: (f.began(), str(f.path)))
+    every = [_File(path, prefix) for path, prefix in _with_prefixes(paths)]
+    files = every if len(every) == 1 else sorted(every, key=lambda file: (file.began(), str(file.path)))
     run = RawRun(str(paths[0] if len(paths) == 1 else os.path.commonpath([p.parent for p in paths])), NAME)
     points = _Points()
     for file in files:
         file.read(points, run)
     run.columns = points.finish()
     if not run.columns:
-        raise UnreadableError(f"{run.path} holds no scalars. Log some with add_scalar, or name the run's other event file.")
+        raise UnreadableError(f"{run.path} holds no scalars. Log some, or name the run's other event file.")
     run.trainer = run.trainer or next((who for key, who in _TRAINERS if any(key in tag for tag in run.columns)), None)
     return [run]
 
@@ -229,4 +230,4 @@ def _joined(parts: list[Any]) -> Any:
     return whole
 
 
-READER = Reader(NAME, sniff, read, "TensorBoard event files, scalar and tensor form, one or several of a run", join=join)
+READER = Reader(NAME, sniff, read, "TensorBoard event files, scalar and tensor form", join=join)

@@ -5,14 +5,14 @@ Field numbers are those of W&B's public `wandb_internal.proto`. Logs of runs tha
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from poise.readers import json_text, leveldb_log, protobuf
 from poise.readers.base import RawRun, Reader, UnreadableError
+from poise.readers.console.failures import Failures, event_data
 from poise.readers.json_rows import RowTable, merge_config
 from poise.readers.protobuf import BYTES, VARINT, MalformedError, fields, signed, varint
 from poise.readers.tfrecord import Damage
@@ -20,7 +20,7 @@ from poise.records import Event
 
 NAME = "wandb-binary"
 _BATCH = 2048
-_OUTPUT_LINES = 2000
+_PENDING = 1 << 16
 _HISTORY, _OUTPUT, _CONFIG, _TELEMETRY, _OUTPUT_RAW, _RUN, _EXIT = 2, 4, 5, 11, 13, 17, 18
 _VERSIONS = {4: "python", 5: "wandb", 6: "transformers", 11: "wandb-core"}
 
@@ -46,7 +46,8 @@ def read(path: Path) -> list[RawRun]:
 
 
 def _nothing(path: Path, damage: Damage) -> str:
-    what = "was cut off or damaged before its first history" if damage.notes() else "holds no history: nothing was logged"
+    broken = bool(damage.notes())
+    what = "was cut off or damaged before its first history" if broken else "holds no history: nothing was logged"
     return f"{path} {what}. Diagnose the run's output.log or an export of its history instead."
 
 
@@ -57,7 +58,10 @@ class _Log:
     run: RawRun
     table: RowTable = field(default_factory=RowTable)
     rows: list[dict[str, Any]] = field(default_factory=list)
-    output: deque[str] = field(default_factory=lambda: deque(maxlen=_OUTPUT_LINES))
+    failures: Failures = field(default_factory=Failures)
+    pending: bytes = b""  # printed, up to the last line end so far
+    lines: int = 0  # printed so far
+    marks: tuple[int, int] = (0, 0)  # lines printed before each of the last two history records
 
     def take(self, data: bytes) -> None:
         """Take one Record message."""
@@ -78,6 +82,8 @@ class _Log:
         row.pop("_wandb", None)
         if row and step is not None:
             row.setdefault("_step", float(step))
+        self._print(b"\n")
+        self.marks = (self.marks[1], self.lines)
         self.rows.append(row)
         if len(self.rows) >= _BATCH:
             self.table.add(self.rows)
@@ -106,7 +112,17 @@ class _Log:
     def printed(self, data: bytes, start: int, end: int) -> None:
         for number, wire, at, stop in fields(data, start, end):
             if number == 3 and wire == BYTES:
-                self.output.append(protobuf.text(data, at, stop))
+                self.pending += data[at:stop].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if len(self.pending) > _PENDING or b"\n" in self.pending[-4:]:
+            self._print()
+
+    def _print(self, end: bytes = b"") -> None:
+        """Look for failures in what was printed since the last history record."""
+        if self.pending:
+            block = self.pending + end
+            self.failures.feed(block, self.lines + 1, block)
+            self.lines += block.count(b"\n")
+            self.pending = b""
 
     def ended(self, data: bytes, start: int, end: int) -> None:
         code = _integer(data, start, end, 1)
@@ -116,6 +132,11 @@ class _Log:
         self.table.add(self.rows)
         self.run.columns = self.table.finish()
         self.run.trainer = _trainer(self.run.columns, self.run.config)
+        self._print(b"\n")
+        self.failures.finish()
+        for failure in self.failures.found:
+            if failure.kind != "overflow" and failure.line > self.marks[0]:  # one row may be written at the exit
+                self.run.events.append(Event(failure.kind, None, event_data(failure, False)))
         return self.run
 
 
@@ -168,10 +189,6 @@ def _trainer(columns: Mapping[str, Any], config: Mapping[str, Any]) -> str | Non
     if "per_device_train_batch_size" in config and ("train/loss" in columns or "train/global_step" in columns):
         return "hf"
     return "lightning" if "trainer/global_step" in columns else None
-
-
-def _lines(pieces: Iterator[str]) -> str:
-    return "".join(piece if piece.endswith("\n") else piece + "\n" for piece in pieces)
 
 
 READER = Reader(NAME, sniff, read, about="the binary log of a W&B run, run-ID.wandb")
