@@ -13,18 +13,19 @@ from poise.readers.console import keys
 from poise.readers.console.clean import is_labelled, plain, prefix
 from poise.readers.console.failures import MARKS
 from poise.readers.console.fields import read_line
+from poise.readers.console.meter import Meter, Sighting
 from poise.readers.console.rows import Line, Rows, kind_of
 from poise.readers.console.shapes import Shape, compile_shape, shapes
 from poise.readers.console.tables import Tables
 from poise.readers.steps import EPOCH_RANK
-from poise.records import Floats, Ints
+from poise.records import Bools, Floats, Ints
 
 REJECTED, HEADINGS = -1, {-2: "val", -3: "test", -4: ""}
 _SECTIONS = {"val": -2, "test": -3, "train": -4}
 _HEADING = re.compile(
     r"^[^\w(]*(?:(?:start|begin|starting|running|run|now)\s+)?(?P<what>validat\w+|evaluat\w+|eval|test|testing|train|training)\b"
     r"(?:\s+(?:performance|phase|results?|set|epoch|loop|metrics|step))?\s*(?:\([^)]*\))?[^\w(]*$",
-    re.I,
+    re.IGNORECASE,
 )
 _DIGIT = re.compile(rb"\d")
 _PROMISING = re.compile(
@@ -37,25 +38,13 @@ Points = tuple[str, Ints, Floats]
 
 
 @dataclass(slots=True)
-class Meter:
-    """Progress bars without numbers beside records without steps: their counts may be the missing steps."""
-
-    rows: list[int] = field(default_factory=list)
-    after: list[tuple[float, float]] = field(default_factory=list)
-    before: list[tuple[float, float]] = field(default_factory=list)
-    last: tuple[float, float] = (-1.0, -1.0)
-    open: bool = False
-    weight: float = 0.0
-
-
-@dataclass(slots=True)
 class _Group:
     """Lines of one shape within a block, and their numbers."""
 
     shape: Shape
     where: Ints
     values: Floats
-    absent: np.ndarray | None  # type: ignore[type-arg]
+    absent: Bools | None
     rows: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
@@ -328,7 +317,7 @@ class Collector:
 
     def _read_meters(self, meters: list[_Group], groups: list[_Group]) -> None:
         """Pair records without a step with the bars around them."""
-        events: list[tuple[int, int, tuple[float, float]]] = []
+        events: list[Sighting] = []
         for m in meters:
             events += [
                 (i, -1, (float(v[0]), float(v[1]))) for i, v in zip(m.where.tolist(), m.values[:, -2:], strict=True)
@@ -342,22 +331,7 @@ class Collector:
             if finest == EPOCH_RANK and g.shape.mask and (meters or self.meter.last[1] > 0):
                 weight = float(g.shape.position >= 0)
                 events += [(i, row, (weight, 0.0)) for i, row in zip(g.where.tolist(), g.rows.tolist(), strict=True)]
-        meter = self.meter
-        for _, row, count in sorted(events):
-            if row < 0:
-                if meter.open:
-                    meter.after[-1] = count
-                meter.last, meter.open = count, False
-                continue
-            if meter.rows and meter.rows[-1] == row:
-                if meter.weight >= count[0]:
-                    continue
-                del meter.rows[-1], meter.before[-1], meter.after[-1]
-            meter.weight = count[0]
-            meter.rows.append(row)
-            meter.before.append(meter.last)
-            meter.after.append((-1.0, -1.0))
-            meter.open = True
+        self.meter.follow(events)
 
 
 def _column(group: _Group, i: int) -> Floats:

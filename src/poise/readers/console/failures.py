@@ -22,9 +22,9 @@ _ERROR = re.compile(
 _OVERFLOW = re.compile(r"(?:reducing(?: loss scale)? to|setting loss scale to:?)\s*([\d.]+(?:[eE][-+]?\d+)?)")
 _MINIMUM = re.compile(r"scale already at minimum|[Mm]inimum loss scale reached")
 _MEMORY = re.compile(
-    r"out ?of ?memory|MemoryError|bad_alloc|oom[-_ ]?kill|OOM|Cannot allocate memory|DUE TO MEMORY", re.I
+    r"out ?of ?memory|MemoryError|bad_alloc|oom[-_ ]?kill|OOM|Cannot allocate memory|DUE TO MEMORY", re.IGNORECASE
 )
-_KILLED_FOR_MEMORY = re.compile(r"oom[-_ ]?kill|Out of memory: Kill|DUE TO MEMORY|OUT_OF_MEMORY", re.I)
+_KILLED_FOR_MEMORY = re.compile(r"oom[-_ ]?kill|Out of memory: Kill|DUE TO MEMORY|OUT_OF_MEMORY", re.IGNORECASE)
 _CANCELLED = re.compile(r"CANCELLED|DUE TO (?:TIME|PREEMPTION|NODE)")
 _SIGNAL = re.compile(r"\bSIG[A-Z]{3,4}\b|[Ss]egmentation fault|[Bb]us error|\bKilled\b|\bAborted\b")
 _NAMED = {"segmentation fault": "SIGSEGV", "bus error": "SIGBUS", "killed": "SIGKILL", "aborted": "SIGABRT"}
@@ -163,7 +163,9 @@ class Failures:
 def _harsh(said: str) -> bool:
     """Whether a word of dying stands in a message of the system and not in a sentence about it."""
     return re.search(
-        r"kill|slurm|oom|srun|torchrun|signal|received|dumped|terminat|\d|^\s*\w+\s*$|error|CUDA|exit", said, re.I
+        r"kill|slurm|oom|srun|torchrun|signal|received|dumped|terminat|\d|^\s*\w+\s*$|error|CUDA|exit",
+        said,
+        re.IGNORECASE,
     ) is not None and not re.search(r"\b(?:if|avoid|may|might|could|try|set|prevent|when)\b", said)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ from poise.readers.base import RawColumn, RawRun
 from poise.readers.console import keys
 from poise.readers.console.collect import Collector, Points, last_of_each
 from poise.readers.console.failures import Failures, event_data
+from poise.readers.steps import BATCH_RANK
 from poise.records import Event, Message
-
-_STEPS = 4  # ranks of names up to here count steps or batches
 
 
 def finish(collector: Collector, failures: Failures, loose: dict[str, Any], raw: RawRun) -> RawRun:
@@ -111,25 +109,12 @@ def _add_meter(collector: Collector, columns: dict[str, RawColumn]) -> None:
     meter = collector.meter
     if not meter.rows or any(_counts(name, column) for name, column in columns.items()):
         return
-    losses = next((set(c.rows.tolist()) for n, c in columns.items() if keys.signal_of(n) == "loss"), None)
-    pairs = list(zip(meter.rows, meter.after, meter.before, strict=True))
-    totals = Counter(
-        total
-        for row, after, before in pairs
-        if losses is None or row in losses
-        for total in {after[1], before[1]}
-        if total > 1
-    )
-    if not totals:
-        return
-    total = totals.most_common(1)[0][0]
-    points = [(row, a[0] if a[1] == total else b[0]) for row, a, b in pairs if total in (a[1], b[1])]
-    rows = np.array([row for row, _ in points], np.int64)
-    counts = np.array([count for _, count in points])
-    if len(points) > 1 and np.all(counts == counts[0]):
-        return
-    columns["step"] = RawColumn(*last_of_each(rows, counts))
-    columns["step total"] = RawColumn(columns["step"].rows, np.full(len(columns["step"].rows), total))
+    losses = next((set(c.rows.tolist()) for n, c in columns.items() if keys.signal_of(n) == "loss"), set())
+    found = meter.steps(losses)
+    if found is not None:
+        column, total = found
+        columns["step"] = _ordered(column)
+        columns["step total"] = RawColumn(columns["step"].rows, np.full(len(columns["step"].rows), total))
 
 
 def _counts(name: str, column: RawColumn) -> bool:
@@ -138,7 +123,7 @@ def _counts(name: str, column: RawColumn) -> bool:
     if rank is None or name.endswith(" total"):
         return False
     finite = column.values[np.isfinite(column.values)]
-    return rank <= _STEPS or (len(finite) > 1 and bool(np.all(finite == np.rint(finite))))
+    return rank <= BATCH_RANK or (len(finite) > 1 and bool(np.all(finite == np.rint(finite))))
 
 
 def _events(collector: Collector, failures: Failures) -> list[Event]:

@@ -23,9 +23,30 @@ _SHAPE = re.compile(r"[A-Za-z_%#\x80-\xff][^\"`?!\\]*", re.ASCII)
 _LETTER = re.compile(r"[A-Za-z\x80-\xff]", re.ASCII)
 _WORDS = re.compile(r"[A-Za-z\x80-\xff_][\w\x80-\xff'/.-]*", re.ASCII)
 _IS = re.compile(r"\s(?:is|was)\s*$")
-_STOP = frozenset("at At is of to the The a in on for with and was from by From as".split())
+_STOP = frozenset(
+    [
+        "at",
+        "At",
+        "is",
+        "of",
+        "to",
+        "the",
+        "The",
+        "a",
+        "in",
+        "on",
+        "for",
+        "with",
+        "and",
+        "was",
+        "from",
+        "by",
+        "From",
+        "as",
+    ]
+)
 _UNIT = re.compile(r"\s*\([^()]{1,24}\)\s*$")
-_HELD_OUT = re.compile(r"validat\w*|evaluat\w*", re.I)
+_HELD_OUT = re.compile(r"validat\w*|evaluat\w*", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)

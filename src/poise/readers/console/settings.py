@@ -25,13 +25,13 @@ _COLON = re.compile(
 _CHOSEN = re.compile(
     r"lr|rate|batch|bs|steps?|iters?|iterations|epochs?|warmup|decay|clip|grad|precision|dtype|fp16|bf16|amp|optim\w*|sched\w*|seed|beta\w*|eps\w*|momentum|dropout"
     r"|vocab\w*|seq\w*|context|block|layers?|heads?|dim|hidden|model|arch|loss|scale|accum\w*|smooth\w*|classes|labels|dataset|world|gpus?|workers|temperature",
-    re.I,
+    re.IGNORECASE,
 )
 _LIBRARIES = "torch|pytorch|transformers|accelerate|deepspeed|lightning|pytorch[_-]lightning|tensorflow|keras|jax|flax|numpy|cuda|cudnn|python|wandb|peft|trl|megatron|apex|datasets|timm|mmengine|mmcv|mmdet|detectron2|fairseq|nccl|xformers|flash[_-]attn|triton|vllm"
 _VERSION = re.compile(
     rf"(?<![\w./-])({_LIBRARIES})(?:[\"']?\s*==?\s*[\"']?|(?:[ _-](?:runtime|compiler))*[ _-]version[\"']?\s*(?:[:=]|is|\.{{3,}})?\s*[\"']?v?(?=\d)|\s*[:=]?\s*v?(?=\d+\.\d+\.\d))"
     r"(\d+\.\d+[\w.+-]{0,24})(?![/\w])",
-    re.I,
+    re.IGNORECASE,
 )
 
 

@@ -14,8 +14,8 @@ from itertools import chain
 
 import numpy as np
 
-from poise.readers.console.fields import Layout
 from poise.readers.console.rows import Line
+from poise.readers.console.scan import Layout
 from poise.records import Bools, Floats
 
 DIGITS = b"0123456789.+-"

@@ -12,7 +12,7 @@ from poise.readers.console.collect import Collector
 from poise.readers.console.failures import Failures
 
 LOG, MAYBE, TEXT = 0.6, 0.3, 0.15
-_JSON_LINE = re.compile(rb"[\[\]{}]+,?$|\{\s*[\"}]|\[\s*[\[{\"]|\"[^\"\n]{1,200}\"\s*[:,]|[-\d.\"]")
+_JSON_LINE = re.compile(rb"[\[\]{}]+,?$|\{\s*[\"}]|\[\s*[\[{\"]|\"[^\"\n]{1,200}\"\s*[:,]|-?\d[\d.eE+-]*,?$")
 _MARKDOWN = re.compile(rb"^(?:#{1,6} \w|```|\[!\[|- \[)", re.MULTILINE)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from poise.readers.console import keys
-from poise.readers.console.fields import Layout, Number
 from poise.readers.console.numbers import FACTORS, TOKEN, attached_unit
+from poise.readers.console.scan import Layout, Number
 
 _ROW = re.compile(rb"^[\s|]*(?:[\w./-]*\s*[\s|,;]\s*)?[-+.\dnNiI][^\s|,;]*[\s]*[\s|,;][\s|]*[-+.\dnNiI]", re.ASCII)
 _RULE = re.compile(r"^[\s|:=+-]*$")
