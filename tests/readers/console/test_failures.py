@@ -18,7 +18,7 @@ def events_of(folder: Path, text: str) -> list[Event]:
 
 
 @pytest.mark.parametrize(
-    "end, kind, name, oom",
+    ("end", "kind", "name", "oom"),
     [
         (
             TRACE + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n",

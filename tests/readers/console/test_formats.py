@@ -42,7 +42,7 @@ def test_a_log_is_known_by_its_content(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "written, value",
+    ("written", "value"),
     [("nan", np.nan), ("NaN", np.nan), ("inf", np.inf), ("-inf", -np.inf), ("1.2E+01", 12.0), ("1,234,567", 1234567.0)],
 )
 def test_numbers_in_all_spellings_are_read_as_written(written: str, value: float, tmp_path: Path) -> None:

@@ -95,7 +95,8 @@ FORMATS: dict[str, tuple[Callable[[int], str], str, str]] = {
     ),
     "icefall": (
         lambda i: (
-            f"2022-01-01 12:00:00,123 INFO [train.py:901] (0/8) Epoch 1, batch {i}, loss[loss={loss(i)}, simple_loss=6.1, over 1200.00 frames. ], tot_loss[loss=7.3]"
+            f"2022-01-01 12:00:00,123 INFO [train.py:901] (0/8) Epoch 1, batch {i}, loss[loss={loss(i)}, simple_loss=6.1, over 1200.00 frames. ],"
+            " tot_loss[loss=7.3]"
         ),
         "loss",
         "batch",

@@ -9,15 +9,18 @@ from typing import Any
 from poise.readers.console.clean import plain
 
 MARKS = re.compile(
-    rb"Traceback \(most recent call last\)|[Oo]ut ?[Oo]f ?[Mm]emory|MemoryError|bad_alloc|oom[-_ ]?kill|OOM[ -]?[Kk]ill|\bKilled\b|killed by|DUE TO|SIG(?:TERM|KILL|SEGV|ABRT|BUS|FPE|INT)\b"
+    rb"Traceback \(most recent call last\)|[Oo]ut ?[Oo]f ?[Mm]emory|MemoryError|bad_alloc|oom[-_ ]?kill|OOM[ -]?[Kk]ill"
+    rb"|\bKilled\b|killed by|DUE TO|SIG(?:TERM|KILL|SEGV|ABRT|BUS|FPE|INT)\b"
     rb"|[Ss]egmentation fault|core dumped|CANCELLED|NCCL (?:WARN|[Ee]rror)|ncclSystemError|[Ww]atchdog caught collective|collective operation timeout"
     rb"|scale already at minimum|[Mm]inimum loss scale reached|Aborted|CUDA error|device-side assert|\bexitcode\s*:|[Bb]us error"
-    rb"|loss scal\w*[^\n]{0,60}(?:reducing|setting)|reducing loss scale|exited with exit code|(?m:^(?:\[rank\d*\]: ?)?[A-Za-z_][\w.]*(?:Error|Exception|Interrupt): )"
+    rb"|loss scal\w*[^\n]{0,60}(?:reducing|setting)|reducing loss scale|exited with exit code"
+    rb"|(?m:^(?:\[rank\d*\]: ?)?[A-Za-z_][\w.]*(?:Error|Exception|Interrupt): )"
 )  # fmt: skip
 _QUOTED = re.compile(rb"\w\|\w[^\n]*\w\|\w|^\s*(?:grep|tail|cat|sed|awk)\s")
 _TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(
-    r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Aborted|NotFound|OutOfMemory\w*))(?::\s*(?P<say>.*))?$"
+    r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Aborted|NotFound"
+    r"|OutOfMemory\w*))(?::\s*(?P<say>.*))?$"
 )
 _OVERFLOW = re.compile(r"(?:reducing(?: loss scale)? to|setting loss scale to:?)\s*([\d.]+(?:[eE][-+]?\d+)?)")
 _MINIMUM = re.compile(r"scale already at minimum|[Mm]inimum loss scale reached")
@@ -139,7 +142,7 @@ class Failures:
                     said[:_WIDTH],
                 )
             )
-        elif (cuda := _CUDA.search(said)) is not None:
+        elif _CUDA.search(said):
             self._add(Failure("exception", i, "CUDAError", said[:_WIDTH], _MEMORY.search(said) is not None))
         elif _CANCELLED.search(said):
             self._add(Failure("signal", i, "CANCELLED", said[:_WIDTH]))
@@ -149,9 +152,9 @@ class Failures:
     def _add(self, failure: Failure) -> None:
         last = self.found[-1] if self.found else None
         if failure.kind == "overflow":
-            if last is None or (last.kind, last.scale) != ("overflow", failure.scale) or failure.line > last.line + 8:
-                if len(self.found) < _MOST_EVENTS:
-                    self.found.append(failure)
+            new = last is None or (last.kind, last.scale) != ("overflow", failure.scale) or failure.line > last.line + 8
+            if new and len(self.found) < _MOST_EVENTS:
+                self.found.append(failure)
             return
         key = (failure.kind, failure.type)
         near = last is not None and key in self._seen and failure.line <= last.line + 2 * _LONGEST_TRACE

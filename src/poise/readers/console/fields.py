@@ -12,13 +12,16 @@ from poise.readers.console.numbers import TOKEN
 from poise.readers.console.scan import Layout, Number, Scan
 
 _CODE = re.compile(
-    r"^\s*(?:(?:def|class|import|from|return|assert|raise|elif|with|print|async)\b[^|]*(?:[(:;,]|$)|@\w+|//|/\*|\"\"\"|File \")|^\s*(?:if|for|while|else|try|except)\b.*:\s*(?:#.*)?$"
-    r"|\bself\.|\blambda\b|add_argument|\bf[\"'][^\"']*\{|print\(|\.(?:append|format|item|backward|step)\(|[+*/-]=|\w ?== ?[\w\"']|[!<>]=\s|^\s*\$ |^\s*\++ "
+    r"^\s*(?:(?:def|class|import|from|return|assert|raise|elif|with|print|async)\b[^|]*(?:[(:;,]|$)|@\w+|//|/\*|\"\"\""
+    r"|File \")|^\s*(?:if|for|while|else|try|except)\b.*:\s*(?:#.*)?$"
+    r"|\bself\.|\blambda\b|add_argument|\bf[\"'][^\"']*\{|print\(|\.(?:append|format|item|backward|step)\(|[+*/-]="
+    r"|\w ?== ?[\w\"']|[!<>]=\s|^\s*\$ |^\s*\++ "
     r"|(?<![|\w])#\s*[A-Za-z].*\b(?:the|is|to|of)\b|^\s*#define|;\s*$|^\s*<[/a-zA-Z]",
     re.ASCII,
 )
 _NO_DATA = re.compile(
-    r"overflow|Attempted loss scale|loss scaler|Warning:|Deprecat|Traceback|\w(?:Error|Exception)\b|out of memory|\bkilled\b|CANCELLED|exitcode|\bSIG[A-Z]{3,4}\b|^\s*--\w|\b(?:best|lowest)\b.*\bso far\b",
+    r"overflow|Attempted loss scale|loss scaler|Warning:|Deprecat|Traceback|\w(?:Error|Exception)\b|out of memory|\bkilled\b"
+    r"|CANCELLED|exitcode|\bSIG[A-Z]{3,4}\b|^\s*--\w|\b(?:best|lowest)\b.*\bso far\b",
     re.IGNORECASE,
 )
 _TQDM = re.compile(

@@ -19,17 +19,24 @@ _PAIR = re.compile(
 )
 _DOTTED = re.compile(r"^[^\w\n]{0,4}(\w+) \.{2,} ?(\S[^\n]{0,200}?)\s*$", re.MULTILINE | re.ASCII)
 _COLON = re.compile(
-    r"^[ \t|>*\"'-]{0,12}([A-Za-z_][\w./ -]{0,48}?)[\"']?(?:[ \t]*:[ \t]*(?:int|float|str|bool))?[ \t]*[:=][ \t]+([\"']?[\w.+/-][^\s,;{}|]{0,80}?[\"']?),?[ \t]*$",
+    r"^[ \t|>*\"'-]{0,12}([A-Za-z_][\w./ -]{0,48}?)[\"']?(?:[ \t]*:[ \t]*(?:int|float|str"
+    r"|bool))?[ \t]*[:=][ \t]+([\"']?[\w.+/-][^\s,;{}|]{0,80}?[\"']?),?[ \t]*$",
     re.MULTILINE | re.ASCII,
 )
 _CHOSEN = re.compile(
-    r"lr|rate|batch|bs|steps?|iters?|iterations|epochs?|warmup|decay|clip|grad|precision|dtype|fp16|bf16|amp|optim\w*|sched\w*|seed|beta\w*|eps\w*|momentum|dropout"
-    r"|vocab\w*|seq\w*|context|block|layers?|heads?|dim|hidden|model|arch|loss|scale|accum\w*|smooth\w*|classes|labels|dataset|world|gpus?|workers|temperature",
+    r"lr|rate|batch|bs|steps?|iters?|iterations|epochs?|warmup|decay|clip|grad|precision|dtype|fp16|bf16|amp|optim\w*"
+    r"|sched\w*|seed|beta\w*|eps\w*|momentum|dropout"
+    r"|vocab\w*|seq\w*|context|block|layers?|heads?|dim|hidden|model|arch|loss|scale|accum\w*|smooth\w*|classes|labels"
+    r"|dataset|world|gpus?|workers|temperature",
     re.IGNORECASE,
 )
-_LIBRARIES = "torch|pytorch|transformers|accelerate|deepspeed|lightning|pytorch[_-]lightning|tensorflow|keras|jax|flax|numpy|cuda|cudnn|python|wandb|peft|trl|megatron|apex|datasets|timm|mmengine|mmcv|mmdet|detectron2|fairseq|nccl|xformers|flash[_-]attn|triton|vllm"
+_LIBRARIES = (
+    "torch|pytorch|transformers|accelerate|deepspeed|lightning|pytorch[_-]lightning|tensorflow|keras|jax|flax|numpy|cuda|cudnn"
+    "|python|wandb|peft|trl|megatron|apex|datasets|timm|mmengine|mmcv|mmdet|detectron2|fairseq|nccl|xformers|flash[_-]attn|triton|vllm"
+)
 _VERSION = re.compile(
-    rf"(?<![\w./-])({_LIBRARIES})(?:[\"']?\s*==?\s*[\"']?|(?:[ _-](?:runtime|compiler))*[ _-]version[\"']?\s*(?:[:=]|is|\.{{3,}})?\s*[\"']?v?(?=\d)|\s*[:=]?\s*v?(?=\d+\.\d+\.\d))"
+    rf"(?<![\w./-])({_LIBRARIES})(?:[\"']?\s*==?\s*[\"']?|(?:[ _-](?:runtime|compiler))*[ _-]version[\"']?\s*(?:[:=]|is"
+    rf"|\.{{3,}})?\s*[\"']?v?(?=\d)|\s*[:=]?\s*v?(?=\d+\.\d+\.\d))"
     r"(\d+\.\d+[\w.+-]{0,24})(?![/\w])",
     re.IGNORECASE,
 )

@@ -93,9 +93,9 @@ class Tables:
             and len(named) >= len(names) - 1
             and len(set(names)) == len(names)
             and len(telling) >= max(1, len(names) // 6)
+            and not any(TOKEN.fullmatch(n) for n in names)
         ):
-            if not any(TOKEN.fullmatch(n) for n in names):
-                self._headers[mark, len(names)] = names
+            self._headers[mark, len(names)] = names
 
 
 def _filled(text: str, found: Cells, names: list[str], bar: bool) -> Layout | None:
