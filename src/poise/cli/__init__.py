@@ -11,6 +11,8 @@ COMMANDS = {
     "diagnose": "say what went wrong in finished or running logs, since when, why, and what to change",
     "follow": "watch a log that is still growing and say each incident once",
     "explain": "show the quick table, or a symptom or cause with drawn examples",
+    "resume": "let a run go on that Poise has paused",
+    "stop": "stop a run that Poise has paused",
     "formats": "list the log formats that can be read",
 }
 USAGE, INTERRUPTED = 3, 130

@@ -24,6 +24,8 @@ from poise.live.journal import Journal
 from poise.live.mailbox import Mailbox
 from poise.live.norms import Norms
 from poise.live.recorder import Recorder
+from poise.live.respond import Responder
+from poise.policy import Policy, named
 from poise.records import Column, Event, Frame, Incident
 from poise.watch import Watch
 
@@ -55,6 +57,10 @@ class Monitor:
         optimizers: one or several; each gets two step hooks.
         run: folder of the run log; None records nothing and only judges.
         policy: `observe` does nothing to the run. `alarm` saves and pauses on a critical incident (see `policy.py`).
+        save: called with a folder to write an emergency checkpoint into; by default model, optimizers, schedulers, scalers and random
+            state are written (see `actions/save.py`).
+        pause_limit_seconds: how long a paused run waits for a decision before it is stopped.
+        on_incident: called with each new or changed incident.
         scheduler, scaler: found among the live objects if not given.
         watch: what judges; `presets.pretrain()` by default.
         quiet: do not print what was found.
@@ -65,13 +71,15 @@ class Monitor:
 
     def __init__(
         self, model: torch.nn.Module, optimizers: Optimizer | list[Optimizer], run: str | Path | None = None, *,
-        scheduler: Any = None, scaler: Any = None, watch: Watch | None = None,
+        policy: str | Policy = "observe", scheduler: Any = None, scaler: Any = None, watch: Watch | None = None,
+        save: Callable[[Path], object] | None = None, pause_limit_seconds: float = 12 * 3600.0,
         on_incident: Callable[[Incident], None] | None = None, quiet: bool = False,
     ) -> None:  # fmt: skip
         given = [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
         self.found: Found = find(model, given, scheduler, scaler)
         self.watch = watch or presets.pretrain()
         self.journal = Journal(Path(run)) if run is not None else None
+        self.responder = Responder(named(policy), model, self.found, Path(run) if run is not None else None, save, pause_limit_seconds)
         self.guard = Guard(self._internal)
         self.norms = Norms(self.found.parameters, self.found.which, len(self.found.members))
         self.mailbox = Mailbox()
@@ -112,6 +120,8 @@ class Monitor:
         self.guard.run("step", lambda: self._step(loss, tokens), None)
         self.updates += 1
         self.own_seconds += time.perf_counter() - begin
+        self.responder.act(self._note)
+        self.host.last += self.responder.spent()
 
     def close(self) -> None:
         """Read what is still on its way, take the hooks off, close the run log."""
@@ -195,8 +205,10 @@ class Monitor:
         for record in self.watch.update(frame):
             if self.journal is not None:
                 self.journal.record(record)
-            if isinstance(record, Incident) and self._on_incident is not None:
-                self._on_incident(record)
+            if isinstance(record, Incident):
+                self.responder.consider(record, self.updates)
+                if self._on_incident is not None:
+                    self._on_incident(record)
 
     def _internal(self, event: Event) -> None:
         self._note(event)
