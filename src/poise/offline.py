@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from poise import presets
-from poise.diagnose import case_of, diagnose
 from poise.readers import read
 from poise.readers.base import UnreadableError
 from poise.readers.normalise import Run, normalise
@@ -107,6 +106,10 @@ def conclude(run: Run, watch: Watch) -> Diagnosis:
 def with_causes(incidents: Iterable[Incident], info: RunInfo, frames: Iterable[Frame]) -> tuple[Incident, ...]:
     """The incidents, each with the causes that its branch, and what came before it, speak for."""
     everything, seen = tuple(incidents), tuple(frames)
+    if not everything:
+        return ()
+    from poise.diagnose import case_of, diagnose  # loaded for sick logs only: a third of what would be imported
+
     return tuple(replace(i, causes=diagnose(case_of(i, info, seen, everything))) for i in everything)
 
 

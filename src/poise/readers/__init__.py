@@ -27,6 +27,7 @@ LEAST = 0.1
 """How sure a reader must be, at least, to be tried."""
 
 _CERTAIN = 0.95
+_SURER_THAN_TEXT = 0.65
 
 
 def identify(path: Path) -> Reader:
@@ -61,13 +62,18 @@ def read(path: Path | Candidate) -> list[RawRun]:
 
 
 def sureness(path: Path) -> Iterator[tuple[float, Reader]]:
-    """Yield how sure each reader is of a file, in the order of `READERS`; stops where one is certain."""
+    """Yield how sure each reader is of a file, in the order of `READERS`; stops where one is certain.
+
+    Console text comes last and is never surer than 0.6: it is not asked, nor loaded, where another reader is surer.
+    """
     head = source.head(path)
+    best = 0.0
     for reader in READERS:
-        sure = reader.sniff(head, path)
-        yield sure, reader
-        if sure >= _CERTAIN:
+        if best >= (_SURER_THAN_TEXT if reader is console.READER else _CERTAIN):
             return
+        sure = reader.sniff(head, path)
+        best = max(best, sure)
+        yield sure, reader
 
 
 def _ranked(path: Path) -> list[tuple[float, Reader]]:
