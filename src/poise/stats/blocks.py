@@ -43,6 +43,10 @@ class Course:
 
     def _fill(self, steps: Ints, values: Floats) -> None:
         self.rows += len(values)
+        if self.size == 1:  # a block is a row
+            self.medians += values.tolist()
+            self.first_steps += steps.tolist()
+            return
         joined, at = np.concatenate([self.pending, values]), np.concatenate([self.pending_steps, steps])
         whole = len(joined) // self.size * self.size
         self.medians += median(joined[:whole].reshape(-1, self.size)).tolist() if whole else []
