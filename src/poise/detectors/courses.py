@@ -38,6 +38,17 @@ class Courses:
         for feed in rest:
             feed.upto(None)
 
+    def walk_all(self, frame: Frame, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """Take the frame's rows of several signals; yield (name, step) of each block that is full, all of them fed up to that step."""
+        feeds = {name: feed for name in names if (feed := self._feed(frame, name)) is not None}
+        while ends := {name: end for name, feed in feeds.items() if (end := feed.end()) is not None}:
+            step = min(ends.values())
+            for feed in feeds.values():
+                feed.upto(step)
+            yield from ((name, step) for name, end in ends.items() if end == step)
+        for feed in feeds.values():
+            feed.upto(None)
+
     def walk_members(self, frame: Frame, signal: str) -> Iterator[int]:
         """The same for a signal's members, the global column left out: in step with the member that was seen first."""
         names = {name: c for name, c in frame.members(signal) if name != signal and c.shape == "scalar" and len(c)}
@@ -91,6 +102,11 @@ class _Feed:
         full = stop <= len(self.values)
         self._take(min(stop, len(self.values)))
         return int(self.steps[stop - 1]) if full else None
+
+    def end(self) -> int | None:
+        """The step at which the present block will be full, None where it will not be in this frame."""
+        stop = self.row + self.course.room()
+        return int(self.steps[stop - 1]) if stop <= len(self.steps) else None
 
     def upto(self, step: int | None) -> None:
         """Go on to the last row at or before a step, or to the end."""

@@ -135,4 +135,19 @@ TEXTS: dict[str, tuple[str, str]] = {
         "the learning rate is {value:.3g} after the restart at step {step}, and was {expected:.3g} before",
         "第 {step} 步恢复后学习率为 {value:.3g}，此前为 {expected:.3g}",
     ),
+    "detectors.policy-collapse.score": (
+        "{signal} fell to {value:.4g} from its established {expected:.4g} and does not come back",
+        "{signal} 从已达到的 {expected:.4g} 降至 {value:.4g}，没有恢复",
+    ),
+    "detectors.policy-collapse.entropy": (
+        "entropy fell to {value:.3g} from {expected:.3g} while nothing was gained: the policy has stopped exploring",
+        "熵从 {expected:.3g} 降至 {value:.3g}，而没有任何收益：策略停止探索",
+    ),
+    "detectors.policy-collapse.kl": ("the divergence from the reference grew to {value:.3g} nats from {expected:.3g}", "与参考策略的散度从 {expected:.3g} 增至 {value:.3g} 纳特"),
+    "detectors.policy-collapse.silent": ("{signal} is exactly 0 from step {step} on: the run gives no signal to learn from", "{signal} 从第 {step} 步起恰为 0：没有可学习的信号"),
+    "detectors.policy-collapse.preference": (
+        "the preference loss stays at ln 2 and the margin at 0 from step {step} on: chosen and rejected are the same to the model",
+        "偏好损失从第 {step} 步起停在 ln 2，边际为 0：模型无法区分优选与拒选",
+    ),
+    "detectors.policy-collapse.healed": ("{signal} had collapsed at step {step} and is back at {value:.4g}", "{signal} 在第 {step} 步崩溃，现已恢复到 {value:.4g}"),
 }
