@@ -19,7 +19,13 @@ def spike(onset: int) -> list[Finding]:
 
 def test_symptoms_close_in_time_are_one_incident_led_by_who_moved_first() -> None:
     ledger = Ledger()
-    ledger.update([finding("gradient-explosion", 100, signal="grad_norm"), finding("loss-spike", 103), finding("divergence", 104, 110, "critical")])
+    ledger.update(
+        [
+            finding("gradient-explosion", 100, signal="grad_norm"),
+            finding("loss-spike", 103),
+            finding("divergence", 104, 110, "critical"),
+        ]
+    )
     [incident] = ledger.incidents
     assert (incident.kind, incident.severity, incident.first_signal) == ("divergence", "critical", "grad_norm")
     assert (incident.onset_step, incident.detected_step) == (100, 100)
@@ -69,7 +75,11 @@ def test_irregular_healed_spikes_are_told_once_as_info() -> None:
     for onset in (100, 190, 700, 930, 2400):
         ledger.update(spike(onset))
     [incident] = ledger.incidents
-    assert (incident.severity, incident.findings[0].facts["count"], incident.findings[0].facts["period"]) == ("info", 5, 0)
+    assert (incident.severity, incident.findings[0].facts["count"], incident.findings[0].facts["period"]) == (
+        "info",
+        5,
+        0,
+    )
 
 
 def test_a_spike_that_stays_is_not_folded_into_healed_ones() -> None:

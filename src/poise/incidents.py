@@ -58,7 +58,11 @@ class Ledger:
     def _fold_repeats(self, index: int) -> int:
         """Tell many healed incidents of one kind as one, with their period if they have one; return its id."""
         this = self.incidents[index]
-        alike = [i for i in self.incidents if i.branch == this.branch and (i.kind, i.first_signal) == (this.kind, this.first_signal) and i.recovered]
+        alike = [
+            i
+            for i in self.incidents
+            if i.branch == this.branch and (i.kind, i.first_signal) == (this.kind, this.first_signal) and i.recovered
+        ]
         onsets = [f.onset for i in alike for f in i.findings if f.kind == i.kind and f.signal == i.first_signal]
         if this.state != "recovered" or len(onsets) < REPEATS or len(alike) < 2:
             return this.id
@@ -74,7 +78,17 @@ def _opened(number: int, finding: Finding, branch: int) -> Incident:
     moment = Moment(finding.onset, finding.signal, finding.message)
     end = None if finding.state == "open" else finding.step
     return Incident(
-        number, finding.kind, finding.severity, finding.onset, finding.step, end, finding.state, finding.signal, (moment,), (finding,), branch
+        number,
+        finding.kind,
+        finding.severity,
+        finding.onset,
+        finding.step,
+        end,
+        finding.state,
+        finding.signal,
+        (moment,),
+        (finding,),
+        branch,
     )
 
 
@@ -82,7 +96,10 @@ def _joined(incident: Incident, finding: Finding) -> Incident:
     others = tuple(f for f in incident.findings if not _same(f, finding))
     findings = (*others, finding)
     leader = _leader(findings)
-    moments = {(f.onset, f.signal, f.kind): Moment(f.onset, f.signal, f.message) for f in sorted(findings, key=lambda f: (f.onset, f.step))}
+    moments = {
+        (f.onset, f.signal, f.kind): Moment(f.onset, f.signal, f.message)
+        for f in sorted(findings, key=lambda f: (f.onset, f.step))
+    }
     timeline = tuple(moments.values())[:MAX_MOMENTS]
     state = _state(findings)
     return replace(
@@ -121,9 +138,26 @@ def _merged(first: Incident, rest: list[Incident], onsets: list[int]) -> Inciden
     gaps = [b - a for a, b in zip(onsets, onsets[1:], strict=False)]
     period = round(median(gaps))
     periodic = len(onsets) > REPEATS and all(abs(gap - period) <= PERIOD_SPREAD * period + 1 for gap in gaps)
-    what = Message("detectors.periodic" if periodic else "detectors.repeated", {"count": len(onsets), "period": period, "last": onsets[-1]})
-    opening = replace(first.findings[0], facts={**first.findings[0].facts, "count": len(onsets), "onsets": onsets[-50:], "period": period if periodic else 0})
+    what = Message(
+        "detectors.periodic" if periodic else "detectors.repeated",
+        {"count": len(onsets), "period": period, "last": onsets[-1]},
+    )
+    opening = replace(
+        first.findings[0],
+        facts={
+            **first.findings[0].facts,
+            "count": len(onsets),
+            "onsets": onsets[-50:],
+            "period": period if periodic else 0,
+        },
+    )
     moments = (first.timeline[0], Moment(onsets[-1], first.first_signal, what))
     severity = "warning" if periodic else first.severity
     findings = (opening, *(f for i in (first, *rest) for f in i.findings if f != first.findings[0]))
-    return replace(first, severity=severity, end_step=max(i.end_step or 0 for i in (first, *rest)), timeline=moments, findings=findings)
+    return replace(
+        first,
+        severity=severity,
+        end_step=max(i.end_step or 0 for i in (first, *rest)),
+        timeline=moments,
+        findings=findings,
+    )

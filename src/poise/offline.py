@@ -65,7 +65,9 @@ class Diagnosis:
         return next((f.columns for f in self.frames if f.branch == branch), {})
 
 
-def diagnose_path(path: Path, mapping: Mapping[str, str] | None = None, preset: str | None = None) -> Iterator[Diagnosis]:
+def diagnose_path(
+    path: Path, mapping: Mapping[str, str] | None = None, preset: str | None = None
+) -> Iterator[Diagnosis]:
     """Diagnose each run in a file.
 
     Args:
@@ -79,7 +81,9 @@ def diagnose_path(path: Path, mapping: Mapping[str, str] | None = None, preset: 
     for raw in read(path):
         run = normalise(raw, mapping)
         if not run.frames:
-            raise UnreadableError(f"{raw.path} ({raw.format}) holds no numbers over steps. Name the file that the trainer writes its loss to.")
+            raise UnreadableError(
+                f"{raw.path} ({raw.format}) holds no numbers over steps. Name the file that the trainer writes its loss to."
+            )
         yield diagnose_run(run, preset)
 
 
@@ -100,7 +104,9 @@ def conclude(run: Run, watch: Watch) -> Diagnosis:
     if not incidents and (run.main is None or run.points < LEAST_POINTS):
         grade, basis = None, "none"
     ranked = tuple(sorted(incidents, key=urgency))
-    return Diagnosis(run.info, run.frames, ranked, grade, basis, _not_checked(watch, run), run.points, run.main, run.not_named)
+    return Diagnosis(
+        run.info, run.frames, ranked, grade, basis, _not_checked(watch, run), run.points, run.main, run.not_named
+    )
 
 
 def with_causes(incidents: Iterable[Incident], info: RunInfo, frames: Iterable[Frame]) -> tuple[Incident, ...]:

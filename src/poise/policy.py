@@ -49,10 +49,16 @@ class Alarm:
             return ()
         wanted = [("save", self.save_at), ("pause", self.pause_at)]
         serious = SEVERITIES.index(incident.severity)
-        names = [name for name, at in wanted if at is not None and serious >= SEVERITIES.index(at) and self._may(name, incident.id, step)]
+        names = [
+            name
+            for name, at in wanted
+            if at is not None and serious >= SEVERITIES.index(at) and self._may(name, incident.id, step)
+        ]
         for name in names:
             self.done.setdefault(name, []).append((incident.id, step))
-        return tuple(Action(name, step, incident.id, {"kind": incident.kind, "onset": incident.onset_step}) for name in names)
+        return tuple(
+            Action(name, step, incident.id, {"kind": incident.kind, "onset": incident.onset_step}) for name in names
+        )
 
     def _may(self, name: str, incident: int, step: int) -> bool:
         before = self.done.get(name, [])

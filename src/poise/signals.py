@@ -23,7 +23,9 @@ class Signal:
     name: str
     unit: str
     meaning: str
-    family: Literal["gradient", "update", "attention", "activation", "curvature", "numerics", "output", "data", "machine", "none"]
+    family: Literal[
+        "gradient", "update", "attention", "activation", "curvature", "numerics", "output", "data", "machine", "none"
+    ]
     bad: Literal["up", "down", "both", "none"] = "none"
     log: bool = False
 
@@ -32,14 +34,34 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("loss", "nats", "training loss as logged; members are sub-tasks or parts", "output", "up"),
     Signal("eval_loss", "nats", "validation loss; members are data sets", "output", "up"),
     Signal("learning_rate", "1", "learning rate; members are parameter groups", "none"),
-    Signal("grad_norm", "1", "global L2 norm of the unscaled gradient before clipping; members are layers or groups", "gradient", "both", log=True),
+    Signal(
+        "grad_norm",
+        "1",
+        "global L2 norm of the unscaled gradient before clipping; members are layers or groups",
+        "gradient",
+        "both",
+        log=True,
+    ),
     Signal("grad_norm_clipped", "1", "gradient norm after clipping", "gradient", "both", log=True),
-    Signal("param_norm", "1", "L2 norm of the weights; members are layers (for example layers.8.q)", "update", "up", log=True),
+    Signal(
+        "param_norm",
+        "1",
+        "L2 norm of the weights; members are layers (for example layers.8.q)",
+        "update",
+        "up",
+        log=True,
+    ),
     Signal("update_norm", "1", "L2 norm of what the optimizer applied", "update", "up", log=True),
     Signal("update_ratio", "1", "update norm / weight norm", "update", "up", log=True),
     Signal("loss_scale", "1", "fp16 loss scale", "numerics", "down", log=True),
     Signal("skipped_steps", "steps", "steps skipped for overflow since the last row", "numerics", "up"),
-    Signal("nonfinite_count", "count", "non-finite losses or gradients since the last row, as the trainer counts them", "numerics", "up"),
+    Signal(
+        "nonfinite_count",
+        "count",
+        "non-finite losses or gradients since the last row, as the trainer counts them",
+        "numerics",
+        "up",
+    ),
     Signal("clip_share", "share", "share of steps whose gradient was clipped", "gradient"),
     Signal("accuracy", "share", "training accuracy", "output", "down"),
     Signal("eval_accuracy", "share", "validation accuracy or another score where more is better", "output", "down"),
@@ -71,7 +93,9 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("tokens", "tokens", "tokens seen so far", "none"),
     Signal("epoch", "epochs", "position in the data, may be fractional", "none"),
     Signal("time", "s", "wall-clock time since the start of the log", "none"),
-    Signal("other", "?", "a number whose meaning is not known: plotted, never judged; members are the log's names", "none"),
+    Signal(
+        "other", "?", "a number whose meaning is not known: plotted, never judged; members are the log's names", "none"
+    ),
 )
 
 KINDS: tuple[str, ...] = (

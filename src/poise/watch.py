@@ -47,7 +47,10 @@ class Watch:
         frame = replace(frame, calm=self._calm(frame))
         verdicts = [detector.update(frame) for detector in self.detectors]
         findings = _in_order(self._with_reach(f, frame) for verdict in verdicts for f in verdict.findings)
-        self.tails |= {name: [*self.tails.get(name, []), *c.steps[-REACH_ROWS:].tolist()][-REACH_ROWS:] for name, c in frame.columns.items()}
+        self.tails |= {
+            name: [*self.tails.get(name, []), *c.steps[-REACH_ROWS:].tolist()][-REACH_ROWS:]
+            for name, c in frame.columns.items()
+        }
         self.surprise = [s for verdict in verdicts for s in verdict.surprise]
         self.last_step = max((int(c.steps[-1]) for c in frame.columns.values() if len(c)), default=self.last_step)
         return [*findings, *self.ledger.update(findings, frame.branch)]
@@ -61,16 +64,24 @@ class Watch:
     @property
     def incidents(self) -> tuple[Incident, ...]:
         """All incidents so far, most serious first, then earliest first."""
-        return tuple(sorted(self.ledger.incidents, key=lambda i: (-SEVERITIES.index(i.severity), i.branch, i.onset_step, i.id)))
+        return tuple(
+            sorted(self.ledger.incidents, key=lambda i: (-SEVERITIES.index(i.severity), i.branch, i.onset_step, i.id))
+        )
 
     def grade(self) -> tuple[str, str]:
         """The worst grade of the last 200 steps, A (calm) to E, and its basis: the worst severity still standing."""
         recent = self.last_step - GRADE_WINDOW
-        standing = [i for i in self.incidents if i.branch == self.branch and (i.end_step is None or i.end_step > recent)]
+        standing = [
+            i for i in self.incidents if i.branch == self.branch and (i.end_step is None or i.end_step > recent)
+        ]
         return max((GRADES[i.severity] for i in standing), default="A"), "severity"
 
     def _calm(self, frame: Frame) -> dict[str, Calm]:
-        return {name: self._baseline(name).update(column) for name, column in frame.columns.items() if self._is_judged(name, column)}
+        return {
+            name: self._baseline(name).update(column)
+            for name, column in frame.columns.items()
+            if self._is_judged(name, column)
+        }
 
     def _with_reach(self, finding: Finding, frame: Frame) -> Finding:
         """Fill in how many steps the column's last 16 rows covered, as known at the finding's step."""
@@ -78,7 +89,9 @@ class Watch:
         if finding.reach or column is None:
             return finding
         row = int(np.searchsorted(column.steps, finding.step, side="right"))
-        known = [*self.tails.get(finding.signal, []), *column.steps[max(0, row - REACH_ROWS - 1) : row].tolist()][-REACH_ROWS - 1 :]
+        known = [*self.tails.get(finding.signal, []), *column.steps[max(0, row - REACH_ROWS - 1) : row].tolist()][
+            -REACH_ROWS - 1 :
+        ]
         reach = REACH_ROWS * (known[-1] - known[0]) / (len(known) - 1) if len(known) > 1 else REACH_ROWS
         return replace(finding, reach=max(1, round(reach)))
 

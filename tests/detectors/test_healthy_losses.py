@@ -36,7 +36,12 @@ def incidents(loss: Floats) -> tuple[Incident, ...]:
 
 def test_no_alarm_on_healthy_losses() -> None:
     streams = [(name, rows, loss) for seed in SEEDS for rows in ROWS for name, loss in healthy(seed, rows)]
-    alarms = [(name, rows, i.kind, i.onset_step) for name, rows, loss in streams for i in incidents(loss) if i.severity != "info"]
+    alarms = [
+        (name, rows, i.kind, i.onset_step)
+        for name, rows, loss in streams
+        for i in incidents(loss)
+        if i.severity != "info"
+    ]
     assert sum(len(loss) for *_, loss in streams) > 1_800_000
     assert alarms == []
 
@@ -50,7 +55,9 @@ def test_a_lasting_jump_is_critical_at_any_scale(factor: float) -> None:
 
 
 def test_a_slow_divergence_needs_no_nan() -> None:
-    loss = np.concatenate([np.full(20, 1.9), 1.9 * 1.05 ** np.arange(1, 38)]) * np.exp(0.005 * np.random.default_rng(1).standard_normal(57))
+    loss = np.concatenate([np.full(20, 1.9), 1.9 * 1.05 ** np.arange(1, 38)]) * np.exp(
+        0.005 * np.random.default_rng(1).standard_normal(57)
+    )
     watch = Watch((Divergence(),))
     watch.update(Frame({"loss": Column(np.arange(57), loss)}))
     [incident] = watch.incidents

@@ -21,7 +21,9 @@ class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embed = nn.Embedding(64, 32)
-        self.layers = nn.ModuleList([nn.Sequential(nn.LayerNorm(32), nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32)) for _ in range(2)])
+        self.layers = nn.ModuleList(
+            [nn.Sequential(nn.LayerNorm(32), nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32)) for _ in range(2)]
+        )
         self.head = nn.Linear(32, 64)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -74,7 +76,9 @@ def test_a_thousand_steps_end_in_the_same_bits(tmp_path: Path) -> None:
     watched, optimizer, monitor = train(1000, recording(tmp_path / "run"))
     assert monitor is not None
     assert monitor.guard.off == {}
-    assert all(torch.equal(a, b) for a, b in zip(bare.state_dict().values(), watched.state_dict().values(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(bare.state_dict().values(), watched.state_dict().values(), strict=True)
+    )
     for a, b in zip(bare_optimizer.state.values(), optimizer.state.values(), strict=True):
         assert all(torch.equal(a[key], b[key]) for key in a)
 

@@ -13,7 +13,7 @@ from poise.readers.words import split_name
 def named(*names: str, **values: list[float]) -> dict[str, str]:
     """The log's name -> column, with harmless falling values unless given."""
     falling = np.linspace(0.9, 0.4, 12)
-    series = {name: falling for name in names} | {name: np.array(v, float) for name, v in values.items()}
+    series = dict.fromkeys(names, falling) | {name: np.array(v, float) for name, v in values.items()}
     return {name: a.column for name, a in assign(series, {}).items()}
 
 

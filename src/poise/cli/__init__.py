@@ -46,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def internal(error: BaseException) -> str:
     """One line for an error that is Poise's own fault."""
     text = " ".join(str(error).split())[:200]
-    return f"internal error ({type(error).__name__}: {text}). Please report it with the output of POISE_DEBUG=1 poise ..."
+    return (
+        f"internal error ({type(error).__name__}: {text}). Please report it with the output of POISE_DEBUG=1 poise ..."
+    )
 
 
 def _dispatch(arguments: list[str]) -> int:

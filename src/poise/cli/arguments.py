@@ -46,7 +46,13 @@ class Parser(argparse.ArgumentParser):
 
 def add_reading(parser: Parser) -> None:
     """Options on how a log is read and judged."""
-    parser.add_argument("--map", action="append", default=[], metavar="SIGNAL=NAME", help="say which of the log's names a signal is, for example loss=train/ce; may be given several times")
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="SIGNAL=NAME",
+        help="say which of the log's names a signal is, for example loss=train/ce; may be given several times",
+    )
     parser.add_argument("--preset", choices=PRESETS, help="which rules judge the run (default: what fits the log)")
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the report (default: en)")
 
@@ -62,7 +68,13 @@ def mapping_of(parser: Parser, pairs: Sequence[str]) -> dict[str, str]:
         if signal.partition("/")[0] not in known:
             nearest = difflib.get_close_matches(signal, known, 1, 0.5)
             swapped = name if name in known else None
-            hint = f"did you mean {swapped}={signal}?" if swapped else f"did you mean {nearest[0]}?" if nearest else "for example loss, eval_loss, grad_norm, learning_rate, step"
+            hint = (
+                f"did you mean {swapped}={signal}?"
+                if swapped
+                else f"did you mean {nearest[0]}?"
+                if nearest
+                else "for example loss, eval_loss, grad_norm, learning_rate, step"
+            )
             parser.error(f"--map knows no signal {signal!r}; {hint}")
         mapping[signal] = name
     return mapping

@@ -27,7 +27,16 @@ def run(arguments: Sequence[str]) -> int:
         parser.error(f"--jobs wants a number of processes, 1 or more, not {options.jobs}")
     paths, missing = _found(options.paths)
     many = len(paths) > MANY
-    wanted = Wanted(mapping, options.preset, options.lang, style_of(), many or options.quiet and len(paths) > 1, options.quiet, options.json, bool(options.html))
+    wanted = Wanted(
+        mapping,
+        options.preset,
+        options.lang,
+        style_of(),
+        many or (options.quiet and len(paths) > 1),
+        options.quiet,
+        options.json,
+        bool(options.html),
+    )
     results = _watched(paths, outcomes(paths, wanted, options.jobs))
     write = _write_json if options.json else _write_text
     done = write([*missing], results, wanted)
@@ -36,8 +45,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser("diagnose", "Say what went wrong in training logs: files of any format that `poise formats` lists, or folders with runs in them.")
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a log, a checkpoint folder, or a folder tree with runs in it")
+    parser = Parser(
+        "diagnose",
+        "Say what went wrong in training logs: files of any format that `poise formats` lists, or folders with runs in them.",
+    )
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a log, a checkpoint folder, or a folder tree with runs in it"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a report")
     parser.add_argument("--html", metavar="FILE", help="also write one self-contained page with plots of every signal")
     add_reading(parser)
@@ -60,7 +74,9 @@ def _found(names: Sequence[str]) -> tuple[list[Path], list[Outcome]]:
             missing.append(Outcome(name, (), str(error), 2))
             continue
         if not found:
-            missing.append(Outcome(name, (), f"{name} holds no training log that can be recognised. Name the log file itself.", 2))
+            missing.append(
+                Outcome(name, (), f"{name} holds no training log that can be recognised. Name the log file itself.", 2)
+            )
         paths += found
     return list(dict.fromkeys(paths)), missing
 
@@ -103,7 +119,12 @@ def _write_text(missing: list[Outcome], results: Iterable[Outcome], wanted: Want
 
 def _error(outcome: Outcome, wanted: Wanted) -> str:
     text = clean(outcome.error)
-    lines = wrap(text if outcome.path in text else f"{outcome.path}: {text}", wanted.style.width, "✖ " if wanted.style.braille else "!! ", "  ")
+    lines = wrap(
+        text if outcome.path in text else f"{outcome.path}: {text}",
+        wanted.style.width,
+        "✖ " if wanted.style.braille else "!! ",
+        "  ",
+    )
     return "\n".join(wanted.style.paint(line, "red") for line in lines)
 
 
@@ -127,7 +148,10 @@ def _write_page(options: Namespace, done: Sequence[Outcome], wanted: Wanted) -> 
     try:
         Path(options.html).write_text(text, encoding="utf-8")
     except OSError as error:
-        print(f"poise diagnose: the page cannot be written to {options.html} ({error.strerror}). Give --html another path.", file=sys.stderr)
+        print(
+            f"poise diagnose: the page cannot be written to {options.html} ({error.strerror}). Give --html another path.",
+            file=sys.stderr,
+        )
         return 3
     print(phrase("say", "page-made", wanted.language, path=options.html), file=sys.stderr)
     return 0

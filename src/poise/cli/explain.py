@@ -11,7 +11,9 @@ from poise.cli.arguments import LANGUAGES, Parser
 
 def run(arguments: Sequence[str]) -> int:
     """Print the page; an unknown name gets the nearest ones and exit code 3."""
-    parser = Parser("explain", "Show the quick table (symptom, causes, treatment), or one symptom or cause with drawn examples.")
+    parser = Parser(
+        "explain", "Show the quick table (symptom, causes, treatment), or one symptom or cause with drawn examples."
+    )
     parser.add_argument("name", nargs="?", help="a symptom (divergence) or a cause (bad-data-burst)")
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language (default: en)")
     options = parser.parse(arguments)

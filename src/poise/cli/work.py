@@ -84,7 +84,9 @@ def diagnose_file(path: Path, wanted: Wanted) -> Outcome:
     except UnreadableError as error:
         return Outcome(str(path), tuple(told), str(error), 2)
     except MemoryError:
-        return Outcome(str(path), tuple(told), f"{path} does not fit into memory. Diagnose it on a machine with more.", 2)
+        return Outcome(
+            str(path), tuple(told), f"{path} does not fit into memory. Diagnose it on a machine with more.", 2
+        )
     except Exception as error:
         if os.environ.get("POISE_DEBUG"):
             raise
@@ -105,7 +107,9 @@ def _tell(diagnosis: Diagnosis, wanted: Wanted) -> Told:
         from poise.report.terminal import report, verdict_line
 
         text = (
-            verdict_line(diagnosis, wanted.style, wanted.language) if wanted.line else report(diagnosis, wanted.style, wanted.language, wanted.quiet)
+            verdict_line(diagnosis, wanted.style, wanted.language)
+            if wanted.line
+            else report(diagnosis, wanted.style, wanted.language, wanted.quiet)
         )
     if wanted.page:
         from poise.report.html import run_page
@@ -114,7 +118,9 @@ def _tell(diagnosis: Diagnosis, wanted: Wanted) -> Told:
     return Told(level, text, made, page)
 
 
-def _parallel(paths: Sequence[Path], wanted: Wanted, jobs: int, work: Callable[[Path, Wanted], Outcome]) -> Iterator[Outcome]:
+def _parallel(
+    paths: Sequence[Path], wanted: Wanted, jobs: int, work: Callable[[Path, Wanted], Outcome]
+) -> Iterator[Outcome]:
     """A few files ahead of what was yielded; a worker that dies costs the files in flight a second try, each alone."""
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool

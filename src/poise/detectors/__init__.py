@@ -1,7 +1,7 @@
 """Detectors: one file per symptom. `ALL` is the list; its order breaks ties within a step."""
 
-from poise.detectors.base import Detector, Example
 from poise.detectors.bad_start import BadStart
+from poise.detectors.base import Detector, Example
 from poise.detectors.crash import Crash
 from poise.detectors.divergence import Divergence
 from poise.detectors.gradient_norm import GradientExplosion, GradientVanishing

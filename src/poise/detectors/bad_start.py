@@ -46,11 +46,22 @@ class BadStart:
     tracks: dict[str, _Track] = field(default_factory=dict)
     kinds: ClassVar[tuple[str, ...]] = ("bad-start",)
     fires_on: ClassVar[tuple[Example, ...]] = (
-        Example("a start at 17 nats that falls slowly", lambda: frame(steps(100), loss=np.linspace(17, 11, 100)), "bad-start", 0, 0),
+        Example(
+            "a start at 17 nats that falls slowly",
+            lambda: frame(steps(100), loss=np.linspace(17, 11, 100)),
+            "bad-start",
+            0,
+            0,
+        ),
     )
     quiet_on: ClassVar[tuple[Example, ...]] = (
-        Example("a start at the logarithm of the vocabulary", lambda: frame(steps(100), loss=falling_loss(100, 1, start=10.8))),
-        Example("a squared error that starts at 900", lambda: frame(steps(100), loss=falling_loss(100, 1, start=900.0))),
+        Example(
+            "a start at the logarithm of the vocabulary",
+            lambda: frame(steps(100), loss=falling_loss(100, 1, start=10.8)),
+        ),
+        Example(
+            "a squared error that starts at 900", lambda: frame(steps(100), loss=falling_loss(100, 1, start=900.0))
+        ),
     )
 
     def update(self, frame: Frame) -> Verdict:
@@ -81,13 +92,28 @@ class BadStart:
             found.append(self._say(track, loss, begin + int(late[0]), "warning", "open", "stays"))
         if len(halved):
             track.open = False
-            found.append(self._say(track, loss, begin + int(halved[0]), "info" if track.severity == "info" else "warning", "recovered", "healed"))
+            found.append(
+                self._say(
+                    track,
+                    loss,
+                    begin + int(halved[0]),
+                    "info" if track.severity == "info" else "warning",
+                    "recovered",
+                    "healed",
+                )
+            )
         return found
 
     def _say(self, track: _Track, loss: Loss, row: int, severity: Severity, state: State, text: str) -> Finding:
         track.severity = severity
         first = float(median(track.head))
-        numbers = {"signal": loss.name, "step": track.first_step, "value": first, "now": float(loss.values[row]), "vocabulary": float(np.exp(first))}
+        numbers = {
+            "signal": loss.name,
+            "step": track.first_step,
+            "value": first,
+            "now": float(loss.values[row]),
+            "vocabulary": float(np.exp(first)),
+        }
         return Finding(
             "bad-start", loss.name, track.first_step, int(loss.steps[row]), severity, Message(f"detectors.bad-start.{text}", numbers),
             state=state, chronic=True, value=first, expected=LIMIT,

@@ -44,7 +44,13 @@ class Crash:
     opened: dict[str, str] = field(default_factory=dict)
     kinds: ClassVar[tuple[str, ...]] = ("crash",)
     fires_on: ClassVar[tuple[Example, ...]] = (
-        Example("a traceback at the end", lambda: _ended("exception", type="RuntimeError", text="CUDA error"), "crash", 59, 0),
+        Example(
+            "a traceback at the end",
+            lambda: _ended("exception", type="RuntimeError", text="CUDA error"),
+            "crash",
+            59,
+            0,
+        ),
         Example("a pre-emption", lambda: _ended("signal", name="SIGTERM"), "crash", 59, 0),
         Example("an exception that training survived, as `info`", _survived, "crash", 30, 0),
     )
@@ -95,9 +101,19 @@ class Crash:
         text = str(event.data.get("text") or "").strip()[-MAX_TEXT:]
         oom = bool(event.data.get("oom"))
         self.opened = {"what": name, "text": text}
-        message = "oom" if oom else "stopped" if name in STOPPED else "opened" if event.kind == "exception" else "signal"
+        message = (
+            "oom" if oom else "stopped" if name in STOPPED else "opened" if event.kind == "exception" else "signal"
+        )
         facts = {"what": name, "text": text, "oom": oom}
-        return Finding("crash", "run", step, step, _severity(event, name), Message(f"detectors.crash.{message}", {"step": step, **self.opened}), facts=facts)
+        return Finding(
+            "crash",
+            "run",
+            step,
+            step,
+            _severity(event, name),
+            Message(f"detectors.crash.{message}", {"step": step, **self.opened}),
+            facts=facts,
+        )
 
 
 def _severity(event: Event, name: str) -> Severity:

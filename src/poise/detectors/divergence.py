@@ -94,7 +94,9 @@ class Divergence:
     rate: Held = field(default_factory=Held)
     kinds: ClassVar[tuple[str, ...]] = ("divergence",)
     fires_on: ClassVar[tuple[Example, ...]] = (
-        Example("a loss that jumps to three times its level and stays", lambda: _risen(600, 3.0, 1), "divergence", 600, 2),
+        Example(
+            "a loss that jumps to three times its level and stays", lambda: _risen(600, 3.0, 1), "divergence", 600, 2
+        ),
         Example("a slow rise over 200 steps", lambda: _risen(500, 1.6, 200), "divergence", 530, 40),
         Example("a run that fails within its first rows", _early, "divergence", 10, 5),
     )
@@ -135,7 +137,9 @@ class Divergence:
         slow = track.wander.update(np.sign(medians) * np.log(size))
         return np.maximum(self.noises * np.clip(sofar, loss.sigma, 2 * loss.sigma), WANDERS * slow)
 
-    def _search(self, track: _Track, loss: Loss, medians: Floats, noise: Floats, rates: Floats, row: int) -> tuple[int, list[Finding]]:
+    def _search(
+        self, track: _Track, loss: Loss, medians: Floats, noise: Floats, rates: Floats, row: int
+    ) -> tuple[int, list[Finding]]:
         """Look for the row at which a rise is confirmed."""
         part = slice(row, len(loss))
         smooth, raw = medians[part], loss.values[part]
@@ -155,7 +159,9 @@ class Divergence:
         track.streak, track.best_rate = int(_runs(high, track.streak)[at]), float(at_best[at + 1])
         if not len(where):
             return len(loss), []
-        return row + at + 1, [self._open(track, loss, row + at, float(smooth[at]), max(self.share, float(noise[row + at])))]
+        return row + at + 1, [
+            self._open(track, loss, row + at, float(smooth[at]), max(self.share, float(noise[row + at])))
+        ]
 
     def _rate_at_best(self, track: _Track, smooth: Floats, best: Floats, rates: Floats) -> Floats:
         """The learning rate at which the best so far was reached, before each row and after the last."""
@@ -179,7 +185,9 @@ class Divergence:
         track.peak = smooth
         return self._say(track, loss, row, "warning", "open", "opened", smooth)
 
-    def _follow(self, track: _Track, loss: Loss, medians: Floats, noise: Floats, rates: Floats, row: int) -> tuple[int, list[Finding]]:
+    def _follow(
+        self, track: _Track, loss: Loss, medians: Floats, noise: Floats, rates: Floats, row: int
+    ) -> tuple[int, list[Finding]]:
         """Watch an open divergence: does it become critical, does it heal?"""
         smooth = medians[row:]
         size = max(abs(track.former), abs(track.start - track.former)) or 1.0
@@ -202,9 +210,18 @@ class Divergence:
             return row + at + 1, [self._say(track, loss, row + at, severity, "recovered", "healed", float(smooth[at]))]
         return row + at + 1, [self._say(track, loss, row + at, "critical", "open", "lost", float(smooth[at]))]
 
-    def _say(self, track: _Track, loss: Loss, row: int, severity: Severity, state: State, text: str, smooth: float) -> Finding:
+    def _say(
+        self, track: _Track, loss: Loss, row: int, severity: Severity, state: State, text: str, smooth: float
+    ) -> Finding:
         track.severity = severity
-        numbers = {"signal": loss.name, "step": track.onset, "value": smooth, "best": track.former, "peak": track.peak, "rows": track.rows_open}
+        numbers = {
+            "signal": loss.name,
+            "step": track.onset,
+            "value": smooth,
+            "best": track.former,
+            "peak": track.peak,
+            "rows": track.rows_open,
+        }
         return Finding(
             "divergence", loss.name, track.onset, int(loss.steps[row]), severity, Message(f"detectors.divergence.{text}", numbers),
             state=state, value=smooth, expected=track.former,

@@ -118,7 +118,9 @@ class Excursions:
         medians = track.medians.update(above)
         count = track.rows + np.arange(1, len(above) + 1)
         back = (medians <= max(np.log(self.healed), 1.5 * track.sigma)) & (count > HEAL_ROWS)
-        stays = (count >= HEAL_ROWS) & (medians > max(np.log(self.lasting), 3 * track.sigma)) & (track.severity == "info")
+        stays = (
+            (count >= HEAL_ROWS) & (medians > max(np.log(self.lasting), 3 * track.sigma)) & (track.severity == "info")
+        )
         events = np.flatnonzero(back | stays | (count > PATIENCE))
         end = int(events[0]) if len(events) else len(above) - 1
         track.rows, track.peak = int(count[end]), max(track.peak, float(rows.values[row : row + end + 1].max()))

@@ -66,7 +66,10 @@ class GradientExplosion:
     )
     quiet_on: ClassVar[tuple[Example, ...]] = (
         Example("a gently falling log-normal norm", lambda: _burst(1000, 1.0, 1)),
-        Example("a norm that was logged after clipping at 1", lambda: frame(steps(500), grad_norm=np.minimum(calm_norm(500, 4, 3.0, 0.8), 1.0))),
+        Example(
+            "a norm that was logged after clipping at 1",
+            lambda: frame(steps(500), grad_norm=np.minimum(calm_norm(500, 4, 3.0, 0.8), 1.0)),
+        ),
         Example("a norm that is printed as 0.000", lambda: frame(steps(300), grad_norm=np.zeros(300))),
     )
 
@@ -114,13 +117,28 @@ class GradientVanishing:
     start: Floats = field(default_factory=lambda: np.empty(0))
     kinds: ClassVar[tuple[str, ...]] = ("gradient-vanishing",)
     fires_on: ClassVar[tuple[Example, ...]] = (
-        Example("a norm that falls by four orders while the loss stands at ln 10", lambda: _fading(2.29), "gradient-vanishing", 355, 25),
-        Example("layers whose norm falls tenfold per block towards the input", lambda: _stack(0.1), "gradient-vanishing", 0, 0),
+        Example(
+            "a norm that falls by four orders while the loss stands at ln 10",
+            lambda: _fading(2.29),
+            "gradient-vanishing",
+            355,
+            25,
+        ),
+        Example(
+            "layers whose norm falls tenfold per block towards the input",
+            lambda: _stack(0.1),
+            "gradient-vanishing",
+            0,
+            0,
+        ),
     )
     quiet_on: ClassVar[tuple[Example, ...]] = (
         Example("a norm that falls by four orders while the loss is learnt", lambda: _fading(0.02)),
         Example("layers whose norm halves per block towards the input", lambda: _stack(0.6)),
-        Example("a norm that is printed as 0.000", lambda: frame(steps(300), grad_norm=np.zeros(300), loss=falling_loss(300, 1, 10.0, 9.5))),
+        Example(
+            "a norm that is printed as 0.000",
+            lambda: frame(steps(300), grad_norm=np.zeros(300), loss=falling_loss(300, 1, 10.0, 9.5)),
+        ),
     )
 
     def update(self, frame: Frame) -> Verdict:
@@ -138,14 +156,21 @@ class GradientVanishing:
         if len(self.start) < INITIAL and norm.size == 1:
             self.start = np.array([m for m in norm.medians if m > 0][:INITIAL])
         standing = self.standing.setdefault("grad_norm", Standing())
-        if len(self.start) < INITIAL or loss is None or (norm.medians[-1] > FALL * np.median(self.start) and not standing.open):
+        if (
+            len(self.start) < INITIAL
+            or loss is None
+            or (norm.medians[-1] > FALL * np.median(self.start) and not standing.open)
+        ):
             return []
         values, limit = self.courses.values("grad_norm"), FALL * float(np.median(self.start))
         recent = max(1, -(-RECENT // norm.size))
         now = float(np.median(values[-recent:]))
         losses = self.courses.values("loss")
         first = float(np.median(losses[: max(1, INITIAL // loss.size)])) if len(losses) else np.nan
-        unlearnt = len(losses) > 0 and float(np.median(tail(losses, 0.05, recent))) > (UNLEARNT if first > 0 else 1 / UNLEARNT) * first
+        unlearnt = (
+            len(losses) > 0
+            and float(np.median(tail(losses, 0.05, recent))) > (UNLEARNT if first > 0 else 1 / UNLEARNT) * first
+        )
         gone = bool((values[-recent:] <= limit).all()) or (standing.open and now <= 10 * limit)
         below = np.flatnonzero(values > limit)
         onset = int(self.courses.steps("grad_norm")[min(len(values) - 1, below[-1] + 1 if len(below) else 0)])
@@ -154,7 +179,9 @@ class GradientVanishing:
 
     def _over_depth(self, step: int) -> list[Finding]:
         found: list[Finding] = []
-        for family, members in _by_depth(name for name in self.courses.by_name if name.startswith("grad_norm/")).items():
+        for family, members in _by_depth(
+            name for name in self.courses.by_name if name.startswith("grad_norm/")
+        ).items():
             if len(members) < MIN_DEPTH or min(self.courses.rows(m) for m in members) < RECENT:
                 continue
             recent = [self._recent(m) for m in members]
@@ -163,7 +190,9 @@ class GradientVanishing:
             seen = 0 < shallow < DEPTH_FALL * deep
             numbers = {"value": shallow, "start": deep, "layers": len(recent)}
             onset = self._depth_onset(members[0], members[-1]) if seen else 0
-            found += self._turn(members[0], "warning" if seen else None, onset, step, "depth", numbers | {"family": family})
+            found += self._turn(
+                members[0], "warning" if seen else None, onset, step, "depth", numbers | {"family": family}
+            )
         return found
 
     def _recent(self, name: str) -> float:
@@ -176,7 +205,9 @@ class GradientVanishing:
         good = np.flatnonzero(a[:n] > 10 * DEPTH_FALL * b[:n])
         return int(self.courses.steps(shallow)[min(n - 1, good[-1] + 1 if len(good) else 0)])
 
-    def _turn(self, name: str, severity: Severity | None, onset: int, step: int, text: str, numbers: dict[str, float | str]) -> list[Finding]:
+    def _turn(
+        self, name: str, severity: Severity | None, onset: int, step: int, text: str, numbers: dict[str, float | str]
+    ) -> list[Finding]:
         standing = self.standing.setdefault(name, Standing())
         turn = standing.turn(severity, onset)
         if turn is None:
@@ -197,5 +228,7 @@ def _by_depth(names: object) -> dict[str, list[str]]:
     for name in names:  # type: ignore[attr-defined]
         number = re.search(r"\d+", name)
         if number:
-            groups.setdefault(name[: number.start()] + "*" + name[number.end() :], []).append((int(number.group()), name))
+            groups.setdefault(name[: number.start()] + "*" + name[number.end() :], []).append(
+                (int(number.group()), name)
+            )
     return {family: [name for _, name in sorted(members)] for family, members in groups.items()}

@@ -31,10 +31,17 @@ class LevelShift:
     branch: int = 0
     onsets: dict[str, int] = field(default_factory=dict)
     kinds: ClassVar[tuple[str, ...]] = ("level-shift",)
-    fires_on: ClassVar[tuple[Example, ...]] = (Example("a norm that is six times smaller from one row to the next", lambda: _shifted(1 / 6), "level-shift", 400, 3),)
+    fires_on: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "a norm that is six times smaller from one row to the next", lambda: _shifted(1 / 6), "level-shift", 400, 3
+        ),
+    )
     quiet_on: ClassVar[tuple[Example, ...]] = (
         Example("a steady norm", lambda: _shifted(1.0)),
-        Example("a loss that drops at once", lambda: frame(steps(900), loss=falling_loss(900, 1) * np.where(np.arange(900) < 400, 1.0, 0.5))),
+        Example(
+            "a loss that drops at once",
+            lambda: frame(steps(900), loss=falling_loss(900, 1) * np.where(np.arange(900) < 400, 1.0, 0.5)),
+        ),
     )
 
     def update(self, frame: Frame) -> Verdict:

@@ -57,10 +57,28 @@ class LossScaleCollapse:
     standing: Standing = field(default_factory=Standing)
     kinds: ClassVar[tuple[str, ...]] = ("loss-scale-collapse",)
     fires_on: ClassVar[tuple[Example, ...]] = (
-        Example("eight halvings in a row", lambda: _scale([65536.0 / 2**i for i in range(1, 9)] + [256.0] * 8), "loss-scale-collapse", 101, 1),
-        Example("a scale that falls below 1", lambda: _scale([16384.0 / 2**i for i in range(20)]), "loss-scale-collapse", 101, 1),
+        Example(
+            "eight halvings in a row",
+            lambda: _scale([65536.0 / 2**i for i in range(1, 9)] + [256.0] * 8),
+            "loss-scale-collapse",
+            101,
+            1,
+        ),
+        Example(
+            "a scale that falls below 1",
+            lambda: _scale([16384.0 / 2**i for i in range(20)]),
+            "loss-scale-collapse",
+            101,
+            1,
+        ),
         Example("five overflow lines with the last scales", _lines, "loss-scale-collapse", 378, 0),
-        Example("a search at the start, as `info`", lambda: _scale([2.0**32, 2.0**23, 2.0**15] + [2.0**14] * 30, 0), "loss-scale-collapse", 1, 1),
+        Example(
+            "a search at the start, as `info`",
+            lambda: _scale([2.0**32, 2.0**23, 2.0**15] + [2.0**14] * 30, 0),
+            "loss-scale-collapse",
+            1,
+            1,
+        ),
     )
     quiet_on: ClassVar[tuple[Example, ...]] = (
         Example("single overflows, each doubled back", lambda: _scale(([65536.0] * 20 + [32768.0] * 20) * 5)),
@@ -70,7 +88,20 @@ class LossScaleCollapse:
     def update(self, frame: Frame) -> Verdict:
         if frame.branch != self.branch:
             fresh = LossScaleCollapse(branch=frame.branch)
-            for name in ("branch", "last", "highest", "calm", "settled", "streak", "first", "onset", "event_step", "loss_rows", "scale_from", "standing"):
+            for name in (
+                "branch",
+                "last",
+                "highest",
+                "calm",
+                "settled",
+                "streak",
+                "first",
+                "onset",
+                "event_step",
+                "loss_rows",
+                "scale_from",
+                "standing",
+            ):
                 setattr(self, name, getattr(fresh, name))
         found: list[Finding] = []
         at, values, skipped = self._rows(frame)
@@ -78,7 +109,9 @@ class LossScaleCollapse:
         if "loss_scale" in frame.columns and len(frame.columns["loss_scale"]):
             self.scale_from = min(self.scale_from, int(frame.columns["loss_scale"].steps[0]))
         row = 0
-        for event in sorted((e for e in frame.events if e.kind == "overflow"), key=lambda e: np.inf if e.step is None else e.step):
+        for event in sorted(
+            (e for e in frame.events if e.kind == "overflow"), key=lambda e: np.inf if e.step is None else e.step
+        ):
             stop = len(at) if event.step is None else int(np.searchsorted(at, event.step, side="right"))
             found += self._stretch(at[row:stop], values[row:stop], falls[row:stop], before[row:stop])
             if event.step is None or event.step < self.scale_from:
@@ -182,7 +215,12 @@ class LossScaleCollapse:
         search = self.standing.severity == "info"
         text = "healed" if turn[1] == "recovered" else "search" if search else "opened"
         numbers = {"step": self.standing.onset, "halvings": round(self.streak), "scale": scale, "first": self.first}
-        facts = {"accepted_updates_since": 0 if turn[1] == "open" else CALM_ROWS, "halvings": self.streak, "scale": scale, "start_up": search}
+        facts = {
+            "accepted_updates_since": 0 if turn[1] == "open" else CALM_ROWS,
+            "halvings": self.streak,
+            "scale": scale,
+            "start_up": search,
+        }
         return [
             Finding(
                 "loss-scale-collapse", "loss_scale", self.standing.onset, step, turn[0],

@@ -66,7 +66,13 @@ class LossSpike:
     kinds: ClassVar[tuple[str, ...]] = ("loss-spike",)
     fires_on: ClassVar[tuple[Example, ...]] = (
         Example("a single bad batch that heals", lambda: _spiked({700: 2.0}), "loss-spike", 700, 0),
-        Example("a jump that stays 10 % above the trend", lambda: _spiked(dict.fromkeys(range(600, 1000), 1.1)), "loss-spike", 600, 1),
+        Example(
+            "a jump that stays 10 % above the trend",
+            lambda: _spiked(dict.fromkeys(range(600, 1000), 1.1)),
+            "loss-spike",
+            600,
+            1,
+        ),
     )
     quiet_on: ClassVar[tuple[Example, ...]] = (
         Example("a falling loss with noise", lambda: _spiked({})),
@@ -147,10 +153,24 @@ class LossSpike:
         return self._say(track, loss, row, "warning", "open", "stays", above)
 
     def _say(
-        self, track: _Track, loss: Loss, row: int, severity: Severity, state: State, text: str, above: float = float("nan")
+        self,
+        track: _Track,
+        loss: Loss,
+        row: int,
+        severity: Severity,
+        state: State,
+        text: str,
+        above: float = float("nan"),
     ) -> Finding:
         track.severity = severity
-        numbers = {"signal": loss.name, "step": track.onset, "value": track.first, "peak": track.peak, "level": track.former, "rows": track.rows}
+        numbers = {
+            "signal": loss.name,
+            "step": track.onset,
+            "value": track.first,
+            "peak": track.peak,
+            "level": track.former,
+            "rows": track.rows,
+        }
         numbers |= {"z": track.z, "percent": 100 * float(np.expm1(above)) if above == above else 0.0}
         return Finding(
             "loss-spike", loss.name, track.onset, int(loss.steps[row]), severity, Message(f"detectors.loss-spike.{text}", numbers),

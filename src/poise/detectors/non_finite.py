@@ -11,7 +11,17 @@ from poise.detectors.base import Example
 from poise.detectors.examples import falling_loss, frame, steps
 from poise.records import Bools, Column, Finding, Frame, Message, Severity, Verdict
 
-WATCHED = ("loss", "eval_loss", "grad_norm", "grad_norm_clipped", "policy_loss", "value_loss", "param_norm", "update_norm", "nonfinite_count")
+WATCHED = (
+    "loss",
+    "eval_loss",
+    "grad_norm",
+    "grad_norm_clipped",
+    "policy_loss",
+    "value_loss",
+    "param_norm",
+    "update_norm",
+    "nonfinite_count",
+)
 PERSISTENT = 3  # rows in a row after which the run will hardly come back by itself
 
 
@@ -46,13 +56,23 @@ class NonFinite:
     tracks: dict[str, _Track] = field(default_factory=dict)
     kinds: ClassVar[tuple[str, ...]] = ("non-finite",)
     fires_on: ClassVar[tuple[Example, ...]] = (
-        Example("a loss that is NaN from step 60 on", lambda: _loss_with(dict.fromkeys(range(60, 120), np.nan)), "non-finite", 60),
-        Example("a loss that is NaN in every row", lambda: _loss_with(dict.fromkeys(range(120), np.nan)), "non-finite", 0),
+        Example(
+            "a loss that is NaN from step 60 on",
+            lambda: _loss_with(dict.fromkeys(range(60, 120), np.nan)),
+            "non-finite",
+            60,
+        ),
+        Example(
+            "a loss that is NaN in every row", lambda: _loss_with(dict.fromkeys(range(120), np.nan)), "non-finite", 0
+        ),
         Example("one NaN that heals", lambda: _loss_with({60: np.nan}), "non-finite", 60),
         Example("an infinite loss", lambda: _loss_with({60: np.inf}), "non-finite", 60),
     )
     quiet_on: ClassVar[tuple[Example, ...]] = (
-        Example("a loss of exactly zero without anything non-finite", lambda: _loss_with(dict.fromkeys(range(110, 120), 0.0))),
+        Example(
+            "a loss of exactly zero without anything non-finite",
+            lambda: _loss_with(dict.fromkeys(range(110, 120), 0.0)),
+        ),
         Example("a falling loss", lambda: _loss_with({})),
     )
 
@@ -82,7 +102,11 @@ class NonFinite:
         found = []
         changes = np.flatnonzero(np.diff(bad.astype(np.int8))) + 1
         for start, stop in zip([0, *changes.tolist()], [*changes.tolist(), len(bad)], strict=True):
-            found += self._stretch(track, name, column, start, stop) if bad[start] else self._calm_stretch(track, name, column, start, stop)
+            found += (
+                self._stretch(track, name, column, start, stop)
+                if bad[start]
+                else self._calm_stretch(track, name, column, start, stop)
+            )
         return found
 
     def _stretch(self, track: _Track, name: str, column: Column, start: int, stop: int) -> list[Finding]:
@@ -109,15 +133,32 @@ class NonFinite:
         if stop - start < needed:
             return []
         row = start + needed - 1
-        severity: Severity = "info" if track.bad == 1 or (name.startswith("grad_norm") and track.bad < PERSISTENT) else "warning"
+        severity: Severity = (
+            "info" if track.bad == 1 or (name.startswith("grad_norm") and track.bad < PERSISTENT) else "warning"
+        )
         found = [self._say(track, name, column, row, severity, healed=True)]
         self.tracks[f"{track.kind}:{name}"] = _Track(kind=track.kind, finite_before=track.finite_before + stop - start)
         return found
 
-    def _say(self, track: _Track, name: str, column: Column, row: int, severity: Severity, healed: bool = False) -> Finding:
+    def _say(
+        self, track: _Track, name: str, column: Column, row: int, severity: Severity, healed: bool = False
+    ) -> Finding:
         track.severity = severity
-        text = "healed" if healed else "masked" if track.kind == "masked" else "first-row" if not track.finite_before else "opened"
-        facts = {"rows": track.bad, "finite_before": track.finite_before, "masked": track.kind == "masked", "steps": list(track.steps)}
+        text = (
+            "healed"
+            if healed
+            else "masked"
+            if track.kind == "masked"
+            else "first-row"
+            if not track.finite_before
+            else "opened"
+        )
+        facts = {
+            "rows": track.bad,
+            "finite_before": track.finite_before,
+            "masked": track.kind == "masked",
+            "steps": list(track.steps),
+        }
         return Finding(
             "non-finite", name, track.onset, int(column.steps[row]), severity,
             Message(f"detectors.non-finite.{text}", {"signal": name, "step": track.onset, "rows": track.bad}),

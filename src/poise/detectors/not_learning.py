@@ -36,7 +36,9 @@ def _rate_ends_early() -> Frame:
     rate = np.maximum(0.0, 3e-4 * (1 - np.arange(400) / 100))
     loss = np.minimum.accumulate(falling_loss(400, 7, noise=0.0))
     loss[100:] = loss[100]
-    return frame(steps(400), loss=loss * np.exp(0.01 * np.random.default_rng(8).standard_normal(400)), learning_rate=rate)
+    return frame(
+        steps(400), loss=loss * np.exp(0.01 * np.random.default_rng(8).standard_normal(400)), learning_rate=rate
+    )
 
 
 @dataclass(slots=True)
@@ -88,7 +90,10 @@ class NotLearning:
     quiet_on: ClassVar[tuple[Example, ...]] = (
         Example("a flat fine-tuning loss", lambda: frame(steps(300, 10), loss=_flat(1.4, 300, 0.05))),
         Example("a falling loss", lambda: frame(steps(300, 10), loss=falling_loss(300, 9))),
-        Example("a linear decay that ends with the run", lambda: frame(steps(300), loss=falling_loss(300, 9), learning_rate=np.linspace(1e-3, 0, 300))),
+        Example(
+            "a linear decay that ends with the run",
+            lambda: frame(steps(300), loss=falling_loss(300, 9), learning_rate=np.linspace(1e-3, 0, 300)),
+        ),
     )
 
     def update(self, frame: Frame) -> Verdict:
@@ -118,7 +123,15 @@ class NotLearning:
         track.noise = float(np.median(track.noises))
         rising = rates[stop - 1] >= track.top_rate * 0.99 and np.isfinite(rates[stop - 1]) and track.top_rate > 0
         track.top_rate = max(track.top_rate, float(np.nan_to_num(rates[row:stop]).max()))
-        return [f for f in (self._zero(track, loss, stop), self._uniform(track, loss, stop), self._level(track, loss, stop, bool(rising))) if f]
+        return [
+            f
+            for f in (
+                self._zero(track, loss, stop),
+                self._uniform(track, loss, stop),
+                self._level(track, loss, stop, bool(rising)),
+            )
+            if f
+        ]
 
     def _count_zeros(self, track: _Track, loss: Loss, rates: Floats, row: int, stop: int) -> None:
         zero = rates[row:stop] == 0
@@ -157,7 +170,16 @@ class NotLearning:
         if (begin > 0 and blocks[0] < level) or len(blocks) < 2 * begin or _share(track.score) > 2 / classes:
             return None  # it came from below (told by Divergence), is passing by, or gets answers right
         kind = "plateau" if begin > 2 else "not-learning"
-        return self._say(track, loss, stop, kind, "uniform", "critical", track.course.first_steps[begin], {"classes": classes, "level": level})
+        return self._say(
+            track,
+            loss,
+            stop,
+            kind,
+            "uniform",
+            "critical",
+            track.course.first_steps[begin],
+            {"classes": classes, "level": level},
+        )
 
     def _level(self, track: _Track, loss: Loss, stop: int, rising: bool) -> Finding | None:
         """An untrained or absurd level that lasts."""
@@ -170,21 +192,47 @@ class NotLearning:
             return None
         text = "absurd" if absurd else "untrained"
         if not _fell(blocks, track.noise if absurd else 0.0) and (absurd or _tells(blocks, rows, track.noise)):
-            return self._say(track, loss, stop, "not-learning", text, "warning", track.course.first_steps[0], {"level": now})
+            return self._say(
+                track, loss, stop, "not-learning", text, "warning", track.course.first_steps[0], {"level": now}
+            )
         half = blocks[len(blocks) // 2 :]
         settled = rows >= 3 * LONG_ROWS and span >= 3 * LONG_STEPS and _tells(half, rows // 2, track.noise, FLAT / 4)
         if settled and not absurd and not _fell(half, 0.0, FLAT / 4):
-            return self._say(track, loss, stop, "plateau", text, "warning", track.course.first_steps[len(blocks) // 2], {"level": now})
+            return self._say(
+                track,
+                loss,
+                stop,
+                "plateau",
+                text,
+                "warning",
+                track.course.first_steps[len(blocks) // 2],
+                {"level": now},
+            )
         return None
 
     def _say(
-        self, track: _Track, loss: Loss, stop: int, kind: str, text: str, severity: Severity, onset: int, facts: dict[str, float]
+        self,
+        track: _Track,
+        loss: Loss,
+        stop: int,
+        kind: str,
+        text: str,
+        severity: Severity,
+        onset: int,
+        facts: dict[str, float],
     ) -> Finding | None:
         if kind in track.said:
             return None
         track.said.append(kind)
         now = float(track.course.medians[-1])
-        numbers = {"signal": loss.name, "step": onset, "value": now, "start": track.course.medians[0], "rows": track.course.rows, "classes": 0} | facts
+        numbers = {
+            "signal": loss.name,
+            "step": onset,
+            "value": now,
+            "start": track.course.medians[0],
+            "rows": track.course.rows,
+            "classes": 0,
+        } | facts
         return Finding(
             kind, loss.name, onset, int(loss.steps[stop - 1]), severity, Message(f"detectors.not-learning.{text}", numbers),
             chronic=True, value=now, facts={"why": text, **facts},

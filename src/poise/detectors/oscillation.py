@@ -48,7 +48,9 @@ class Oscillation:
     total: Total = field(default_factory=Total)
     tracks: dict[str, _Track] = field(default_factory=dict)
     kinds: ClassVar[tuple[str, ...]] = ("oscillation",)
-    fires_on: ClassVar[tuple[Example, ...]] = (Example("swings of 15 % in a loss with noise of 1 %", lambda: _swinging(500, 1.15), "oscillation", 500, 12),)
+    fires_on: ClassVar[tuple[Example, ...]] = (
+        Example("swings of 15 % in a loss with noise of 1 %", lambda: _swinging(500, 1.15), "oscillation", 500, 12),
+    )
     quiet_on: ClassVar[tuple[Example, ...]] = (
         Example("steady noise", lambda: _swinging(800, 1.0)),
         Example("wide noise from the start", lambda: frame(steps(800), loss=falling_loss(800, 12, noise=0.4))),
@@ -62,7 +64,9 @@ class Oscillation:
 
     def _judge(self, track: _Track, loss: Loss) -> list[Finding]:
         keep = ~np.isnan(loss.z)
-        new = np.stack([loss.steps[keep], np.clip(loss.z[keep], -1e6, 1e6), loss.values[keep], loss.level[keep], loss.sigma[keep]])
+        new = np.stack(
+            [loss.steps[keep], np.clip(loss.z[keep], -1e6, 1e6), loss.values[keep], loss.level[keep], loss.sigma[keep]]
+        )
         rows = np.concatenate([track.rows, new], axis=1)
         track.rows = rows[:, max(0, rows.shape[1] - WINDOW + 1) :].copy()
         if rows.shape[1] < WINDOW:
@@ -86,7 +90,11 @@ class Oscillation:
             row += int(where[0])
             if not track.open:
                 first = row + int(np.flatnonzero(np.abs(z[row]) > WIDE)[0])
-                track.onset, track.level, track.noise = int(rows[0, first]), float(rows[3, first]), float(rows[4, first])
+                track.onset, track.level, track.noise = (
+                    int(rows[0, first]),
+                    float(rows[3, first]),
+                    float(rows[4, first]),
+                )
                 track.width = float(self._widths(track, rows[2, row : row + WINDOW])[0])
             found.append(self._say(track, name, int(rows[0, row + WINDOW - 1])))
             track.open = not track.open

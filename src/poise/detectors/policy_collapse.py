@@ -14,7 +14,15 @@ from poise.detectors.examples import frame, steps
 from poise.detectors.losses import Held
 from poise.records import Finding, Floats, Frame, Message, Severity, Verdict
 
-MARKS = ("reward", "reward_std", "reward_margin", "entropy", "kl", "policy_loss", "completion_length")  # signals that only such runs have
+MARKS = (
+    "reward",
+    "reward_std",
+    "reward_margin",
+    "entropy",
+    "kl",
+    "policy_loss",
+    "completion_length",
+)  # signals that only such runs have
 SCORES = ("reward", "accuracy", "eval_accuracy")  # what the run is for: the first of them that the log has
 FEWEST = 8  # rows of score before a fall can be told
 HALF = 0.5  # of its gain that a score must have lost
@@ -67,20 +75,48 @@ class PolicyCollapse:
     best: dict[str, float] = field(default_factory=dict)
     kinds: ClassVar[tuple[str, ...]] = ("policy-collapse",)
     fires_on: ClassVar[tuple[Example, ...]] = (
-        Example("a reward that falls back to nothing", lambda: frame(steps(400), reward=_reward(400, 1, 250)), "policy-collapse", 250, 3),
-        Example("entropy that is gone while the reward stays low", lambda: _entropy(1e-3, _reward(300, 2, 0)), "policy-collapse", 19900, 1500),
+        Example(
+            "a reward that falls back to nothing",
+            lambda: frame(steps(400), reward=_reward(400, 1, 250)),
+            "policy-collapse",
+            250,
+            3,
+        ),
+        Example(
+            "entropy that is gone while the reward stays low",
+            lambda: _entropy(1e-3, _reward(300, 2, 0)),
+            "policy-collapse",
+            19900,
+            1500,
+        ),
         Example("a preference loss that stays at ln 2", lambda: _preference(False), "policy-collapse", 0, 0),
-        Example("groups whose rewards are all the same", lambda: frame(steps(60), reward=_reward(60, 3, 0), reward_std=np.zeros(60)), "policy-collapse", 0, 0),
+        Example(
+            "groups whose rewards are all the same",
+            lambda: frame(steps(60), reward=_reward(60, 3, 0), reward_std=np.zeros(60)),
+            "policy-collapse",
+            0,
+            0,
+        ),
     )
     quiet_on: ClassVar[tuple[Example, ...]] = (
-        Example("a noisy reward that rises", lambda: frame(steps(400), reward=_reward(400, 4, None, 0.3), policy_loss=np.linspace(0.1, 0.5, 400))),
+        Example(
+            "a noisy reward that rises",
+            lambda: frame(steps(400), reward=_reward(400, 4, None, 0.3), policy_loss=np.linspace(0.1, 0.5, 400)),
+        ),
         Example("entropy that is gone when the task is solved", lambda: _entropy(1e-3, _reward(300, 5, None))),
         Example("a preference loss that leaves ln 2", lambda: _preference(True)),
-        Example("a supervised loss of zero", lambda: frame(steps(60), loss=np.zeros(60), accuracy=np.linspace(1, 0.2, 60))),
+        Example(
+            "a supervised loss of zero", lambda: frame(steps(60), loss=np.zeros(60), accuracy=np.linspace(1, 0.2, 60))
+        ),
     )
 
     def update(self, frame: Frame) -> Verdict:
-        self.since = min([self.since, *(int(frame.columns[m].steps[0]) for m in MARKS if m in frame.columns and len(frame.columns[m]))])
+        self.since = min(
+            [
+                self.since,
+                *(int(frame.columns[m].steps[0]) for m in MARKS if m in frame.columns and len(frame.columns[m])),
+            ]
+        )
         found: list[Finding] = []
         found += self._preference(frame)
         still = self._still(frame)
@@ -102,7 +138,9 @@ class PolicyCollapse:
         last, standing = self.courses.by_name[name].medians[-1], self.standing.get(name)
         best, start = self.best.get(name, -np.inf), self.courses.by_name[name].medians[0]
         self.best[name] = max(best, last)
-        if self.courses.rows(name) < FEWEST + 1 or (last > best - 0.2 * max(abs(best), best - start) and not (standing and standing.open)):
+        if self.courses.rows(name) < FEWEST + 1 or (
+            last > best - 0.2 * max(abs(best), best - start) and not (standing and standing.open)
+        ):
             return []
         values = self.courses.values(name)
         recent = tail(values, 0.1, max(1, FEWEST // self.courses.size(name)))
@@ -112,7 +150,11 @@ class PolicyCollapse:
         gain = top - first
         need = max(HALF * gain, NOISES * sigma) if gain > NOISES * sigma else max(0.25 * abs(top), 1.5 * NOISES * sigma)
         now = float(np.median(recent))
-        if need <= 0 or now > top - need * (0.5 if standing and standing.open else 1.0) or np.mean(recent < top - need / 2) < 0.9:
+        if (
+            need <= 0
+            or now > top - need * (0.5 if standing and standing.open else 1.0)
+            or np.mean(recent < top - need / 2) < 0.9
+        ):
             return self._turn(name, None, step, step, "healed", now, top)
         low = np.flatnonzero(values >= top - need / 2)
         onset = int(self.courses.steps(name)[min(len(values) - 1, low[-1] + 1 if len(low) else 0)])
@@ -123,7 +165,9 @@ class PolicyCollapse:
     def _entropy(self, step: int) -> list[Finding]:
         """Whether entropy is nearly gone although nothing was gained by it."""
         course, standing = self.courses.by_name["entropy"], self.standing.get("entropy")
-        if course.rows < 2 * FEWEST or (abs(course.medians[-1]) > GONE * abs(course.medians[0]) and not (standing and standing.open)):
+        if course.rows < 2 * FEWEST or (
+            abs(course.medians[-1]) > GONE * abs(course.medians[0]) and not (standing and standing.open)
+        ):
             return []
         values = np.abs(self.courses.values("entropy"))
         start, recent = float(np.median(values[:3])), values[-max(1, FEWEST // course.size) :]
@@ -193,14 +237,30 @@ class PolicyCollapse:
         found: list[Finding] = []
         if loss is not None:
             margins = self.margin.at(loss.steps, margin)
-            self.margins_from = min(self.margins_from, int(margin.steps[0]) if margin is not None and len(margin) else self.margins_from)
-            flat = (np.abs(loss.values - log(2)) < ON_LN2) & ~(np.abs(margins) > NO_MARGIN) & (loss.steps >= self.margins_from)
+            self.margins_from = min(
+                self.margins_from, int(margin.steps[0]) if margin is not None and len(margin) else self.margins_from
+            )
+            flat = (
+                (np.abs(loss.values - log(2)) < ON_LN2)
+                & ~(np.abs(margins) > NO_MARGIN)
+                & (loss.steps >= self.margins_from)
+            )
             for step, onset, begins in self.streaks.setdefault("margin", Streak(STUCK_ROWS)).take(loss.steps, flat):
-                found += self._turn("reward_margin", "warning" if begins else None, onset, step, "preference" if begins else "healed", log(2), log(2))
+                found += self._turn(
+                    "reward_margin",
+                    "warning" if begins else None,
+                    onset,
+                    step,
+                    "preference" if begins else "healed",
+                    log(2),
+                    log(2),
+                )
         self.margin.keep(margin)
         return found
 
-    def _turn(self, name: str, severity: Severity | None, onset: int, step: int, text: str, value: float, expected: float) -> list[Finding]:
+    def _turn(
+        self, name: str, severity: Severity | None, onset: int, step: int, text: str, value: float, expected: float
+    ) -> list[Finding]:
         standing = self.standing.setdefault(name, Standing())
         turn = standing.turn(severity, onset)
         if turn is None:

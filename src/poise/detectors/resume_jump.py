@@ -56,7 +56,13 @@ class ResumeJump:
     kinds: ClassVar[tuple[str, ...]] = ("resume-jump",)
     fires_on: ClassVar[tuple[Example, ...]] = (
         Example("a loss 20 % higher after a restart", lambda: _resumed(1.2), "resume-jump", 600, 0),
-        Example("a learning rate ten times higher after a restart, as `info`", lambda: _resumed(1.0, rate=10.0), "resume-jump", 600, 0),
+        Example(
+            "a learning rate ten times higher after a restart, as `info`",
+            lambda: _resumed(1.0, rate=10.0),
+            "resume-jump",
+            600,
+            0,
+        ),
     )
     quiet_on: ClassVar[tuple[Example, ...]] = (
         Example("a seamless restart", lambda: _resumed(1.0)),
@@ -81,7 +87,9 @@ class ResumeJump:
             self.former = self.courses
         self.courses = Courses(branch=branch)
         seen = self.former.steps("loss")
-        started_anew = not len(seen) or step <= seen[0] + BEGINNING * (seen[-1] - seen[0]) or self.former.rows("loss") < 2 * ROWS
+        started_anew = (
+            not len(seen) or step <= seen[0] + BEGINNING * (seen[-1] - seen[0]) or self.former.rows("loss") < 2 * ROWS
+        )
         self.begin, self.ready, self.open, self.heads = (-1 if started_anew else step), False, False, {}
 
     def _take(self, frame: Frame) -> list[Finding]:
@@ -90,7 +98,11 @@ class ResumeJump:
             pass
         for _ in self.courses.walk(frame, "grad_norm"):
             pass
-        heads = {name: _head(frame, name, ROWS - len(self.heads.get(name, []))) for name in AFTER} if self.begin >= 0 and not self.ready else {}
+        heads = (
+            {name: _head(frame, name, ROWS - len(self.heads.get(name, []))) for name in AFTER}
+            if self.begin >= 0 and not self.ready
+            else {}
+        )
         self.heads = {name: [*self.heads.get(name, []), *values] for name, values in heads.items()} or self.heads
         for step in self.courses.walk(frame, "loss"):
             if self.begin >= 0:
@@ -105,7 +117,17 @@ class ResumeJump:
         if self.open and rows <= LASTING_ROWS and rows >= 2 * ROWS:
             if float(np.median(self.courses.values("loss")[-ROWS:])) <= self.expected + self.limit / 3:
                 self.open = False
-                return [self._say("loss", step, "info", "recovered", "healed", float(np.median(self.courses.values("loss")[-ROWS:])), self.expected)]
+                return [
+                    self._say(
+                        "loss",
+                        step,
+                        "info",
+                        "recovered",
+                        "healed",
+                        float(np.median(self.courses.values("loss")[-ROWS:])),
+                        self.expected,
+                    )
+                ]
         return []
 
     def _compare(self, step: int) -> list[Finding]:
@@ -130,9 +152,17 @@ class ResumeJump:
         around = values[max(0, stop - 8 * ROWS) : stop]
         return float(np.median(values[begin:stop])), noise_of(around) * (2 if stop < 2 * ROWS else 1)
 
-    def _say(self, signal: str, step: int, severity: Severity, state: State, text: str, value: float, expected: float) -> Finding:
+    def _say(
+        self, signal: str, step: int, severity: Severity, state: State, text: str, value: float, expected: float
+    ) -> Finding:
         rate, norm = (self._ratio(name) for name in ("learning_rate", "grad_norm"))
-        numbers = {"signal": signal, "step": self.onset, "value": value, "expected": expected, "percent": 100 * (value / expected - 1) if expected else 0.0}
+        numbers = {
+            "signal": signal,
+            "step": self.onset,
+            "value": value,
+            "expected": expected,
+            "percent": 100 * (value / expected - 1) if expected else 0.0,
+        }
         return Finding(
             "resume-jump", signal, self.onset, step, severity, Message(f"detectors.resume-jump.{text}", numbers), state=state, value=value,
             expected=expected, facts={"rate_ratio": rate, "grad_norm_ratio": norm},

@@ -40,17 +40,27 @@ class Found:
         size = sum(p.numel() for p in self.parameters)
         parts = [f"{size:,} trainable parameters in {len(self.names)} tensors and {len(self.members)} groups"]
         parts.append(" + ".join(type(o).__name__ for o in self.optimizers))
-        parts.append("scheduler " + ", ".join(type(s).__name__ for s in self.schedulers) if self.schedulers else "no scheduler")
+        parts.append(
+            "scheduler " + ", ".join(type(s).__name__ for s in self.schedulers) if self.schedulers else "no scheduler"
+        )
         parts += ["scaler " + type(s).__name__ for s in self.scalers]
         text = "Poise watches " + ", ".join(parts)
-        return text + (f"; no optimizer holds {', '.join(self.loose[:4])}{' ...' if len(self.loose) > 4 else ''}" if self.loose else "")
+        return text + (
+            f"; no optimizer holds {', '.join(self.loose[:4])}{' ...' if len(self.loose) > 4 else ''}"
+            if self.loose
+            else ""
+        )
 
 
 def find(model: torch.nn.Module, optimizers: list[Optimizer], scheduler: Any = None, scaler: Any = None) -> Found:
     """Look at the model and, once, at the objects alive: an optimizer holds no reference to its scheduler or scaler."""
     named = [(clean(n), p) for n, p in model.named_parameters() if p.requires_grad]
     held = {id(p) for o in optimizers for g in o.param_groups for p in g["params"]}
-    schedulers = [scheduler] if scheduler is not None else [o for o in _alive(LRScheduler) if any(o.optimizer is mine for mine in optimizers)]
+    schedulers = (
+        [scheduler]
+        if scheduler is not None
+        else [o for o in _alive(LRScheduler) if any(o.optimizer is mine for mine in optimizers)]
+    )
     scalers = [scaler] if scaler is not None else _alive_scalers(optimizers)
     names = [n for n, _ in named]
     members, which = fold(names)

@@ -54,5 +54,8 @@ def fold(names: Iterable[str]) -> tuple[list[Member], list[int]]:
         keys.setdefault(key, []).append(name)
         which.append(key)
     order = {key: i for i, key in enumerate(keys)}
-    members = [Member(role if depth is None else f"layers.{depth}.{role}", role, depth, tuple(names)) for (depth, role), names in keys.items()]
+    members = [
+        Member(role if depth is None else f"layers.{depth}.{role}", role, depth, tuple(names))
+        for (depth, role), names in keys.items()
+    ]
     return members, [order[key] for key in which]

@@ -17,7 +17,13 @@ from poise.records import Frame, Record
 from poise.runlog.writer import RunWriter
 from poise.stats.state import dump
 
-CADENCE = {"loss": "loss", "grad_norm": "norms", "step_seconds": "time", "tokens_per_second": "time", "host_memory": "memory"}
+CADENCE = {
+    "loss": "loss",
+    "grad_norm": "norms",
+    "step_seconds": "time",
+    "tokens_per_second": "time",
+    "host_memory": "memory",
+}
 """Which column group a signal is written in: those that are measured together, so that a group's columns hardly ever change."""
 
 
@@ -37,7 +43,9 @@ class Journal:
     def begin(self, model: torch.nn.Module, found: Found) -> None:
         """Write the header."""
         members = {m.id: {"role": m.role, "depth": m.depth, "parameters": list(m.parameters)} for m in found.members}
-        optimizers = [{"name": type(o).__name__, "groups": [_plain(g) for g in o.param_groups]} for o in found.optimizers]
+        optimizers = [
+            {"name": type(o).__name__, "groups": [_plain(g) for g in o.param_groups]} for o in found.optimizers
+        ]
         self.writer.header(
             {
                 "started": time.time(), "model": type(model).__name__, "parameters": sum(p.numel() for p in found.parameters), "members": members,

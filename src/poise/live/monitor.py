@@ -79,7 +79,9 @@ class Monitor:
         self.found: Found = find(model, given, scheduler, scaler)
         self.watch = watch or presets.pretrain()
         self.journal = Journal(Path(run)) if run is not None else None
-        self.responder = Responder(named(policy), model, self.found, Path(run) if run is not None else None, save, pause_limit_seconds)
+        self.responder = Responder(
+            named(policy), model, self.found, Path(run) if run is not None else None, save, pause_limit_seconds
+        )
         self.guard = Guard(self._internal)
         self.norms = Norms(self.found.parameters, self.found.which, len(self.found.members))
         self.mailbox = Mailbox()
@@ -133,7 +135,9 @@ class Monitor:
     def __enter__(self) -> Monitor:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if error is not None:
             self._note(Event("exception", self.updates, {"type": type(error).__name__, "text": str(error)[:2000]}))
         self.close()
@@ -165,8 +169,17 @@ class Monitor:
         tensors = [v for v in losses if isinstance(v, Tensor)]
         device = norms.device if norms is not None else tensors[0].device if tensors else torch.device("cpu")
         scale = self.found.scalers[0]._scale if self.found.scalers else None
-        parts = [v.detach().to(device, torch.float32).reshape(1) if isinstance(v, Tensor) else torch.tensor([float(v)], device=device) for v in losses]
-        parts.append(scale.to(device, torch.float32).reshape(1) if scale is not None else torch.full((1,), float("nan"), device=device))
+        parts = [
+            v.detach().to(device, torch.float32).reshape(1)
+            if isinstance(v, Tensor)
+            else torch.tensor([float(v)], device=device)
+            for v in losses
+        ]
+        parts.append(
+            scale.to(device, torch.float32).reshape(1)
+            if scale is not None
+            else torch.full((1,), float("nan"), device=device)
+        )
         return torch.cat([*parts, *([norms] if norms is not None else [])]), norms is not None
 
     def _read(self, before: int) -> None:
@@ -187,19 +200,26 @@ class Monitor:
             values |= self._norm_columns(step, vector[count + 1 :], pending)
         values |= pending.host
         at = np.array([step])
-        return Frame({name: Column(at, np.array([np.float32(value)], np.float64)) for name, value in values.items()}, tuple(pending.events))
+        return Frame(
+            {name: Column(at, np.array([np.float32(value)], np.float64)) for name, value in values.items()},
+            tuple(pending.events),
+        )
 
     def _norm_columns(self, step: int, vector: NDArray[np.float32], pending: _Pending) -> dict[str, float]:
         members = self.found.members
         if self.recorder is None:
-            self.recorder = Recorder(("grad_norm", *(f"grad_norm/{m.id}" for m in members), *(f"tensor/{n}" for n in self.found.names)))
+            self.recorder = Recorder(
+                ("grad_norm", *(f"grad_norm/{m.id}" for m in members), *(f"tensor/{n}" for n in self.found.names))
+            )
         self.recorder.add(step, vector)
         if not np.isfinite(vector[0]):
             bad = [n for n, v in zip(self.found.names, vector[1 + len(members) :], strict=True) if np.isinf(v)] or [
                 n for n, v in zip(self.found.names, vector[1 + len(members) :], strict=True) if np.isnan(v)
             ]
             pending.events.append(Event("non-finite-gradient", step, {"tensors": bad[-8:], "count": len(bad)}))
-        return {"grad_norm": float(vector[0])} | {f"grad_norm/{m.id}": float(v) for m, v in zip(members, vector[1:], strict=False)}
+        return {"grad_norm": float(vector[0])} | {
+            f"grad_norm/{m.id}": float(v) for m, v in zip(members, vector[1:], strict=False)
+        }
 
     def _judge(self, frame: Frame) -> None:
         for record in self.watch.update(frame):

@@ -74,7 +74,10 @@ def _each(grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     own = _foreach_norm(grads)
     if not any(g.dtype in HALVES for g in grads):
         return own, own
-    return own, [torch.linalg.vector_norm(g, dtype=torch.float32) if g.dtype in HALVES else n for g, n in zip(grads, own, strict=True)]
+    return own, [
+        torch.linalg.vector_norm(g, dtype=torch.float32) if g.dtype in HALVES else n
+        for g, n in zip(grads, own, strict=True)
+    ]
 
 
 def _foreach_norm(grads: list[Tensor]) -> list[Tensor]:

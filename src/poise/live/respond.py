@@ -24,7 +24,13 @@ class Responder:
     """
 
     def __init__(
-        self, policy: Policy, model: torch.nn.Module, found: Found, run: Path | None, save: Callable[[Path], object] | None, limit: float
+        self,
+        policy: Policy,
+        model: torch.nn.Module,
+        found: Found,
+        run: Path | None,
+        save: Callable[[Path], object] | None,
+        limit: float,
     ) -> None:
         self.policy, self.model, self.found, self.run = policy, model, found, run
         self._save, self._limit = save, limit
@@ -65,11 +71,14 @@ class Responder:
             "optimizers": [o.state_dict() for o in self.found.optimizers],
             "schedulers": [s.state_dict() for s in self.found.schedulers],
             "scalers": [s.state_dict() for s in self.found.scalers],
-            "rng": {"torch": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []},
+            "rng": {
+                "torch": torch.get_rng_state(),
+                "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            },
         }
 
     def _save_now(self, action: Action) -> str:
-        folder = (self.run or Path(".")) / "emergency"
+        folder = (self.run or Path()) / "emergency"
         if self._save is not None:
             own = folder / f"step-{action.step:06d}"
             own.mkdir(parents=True, exist_ok=True)
@@ -78,6 +87,8 @@ class Responder:
         return str(save_checkpoint(folder, action.step, self.state(), dict(action.params)))
 
     def _pause(self, action: Action) -> str:
-        folder = self.run or Path(".")
+        folder = self.run or Path()
         folder.mkdir(parents=True, exist_ok=True)
-        return Pause(folder, self._limit).wait(action.step, f"{action.params['kind']} since step {action.params['onset']}")
+        return Pause(folder, self._limit).wait(
+            action.step, f"{action.params['kind']} since step {action.params['onset']}"
+        )

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 TEXTS: dict[str, tuple[str, str]] = {
     "detectors.repeated": ("{count} times, last at step {last}", "共 {count} 次，最近一次在第 {last} 步"),
-    "detectors.periodic": ("{count} times, every {period} steps, last at step {last}", "共 {count} 次，每 {period} 步一次，最近一次在第 {last} 步"),
-    "detectors.non-finite.opened": ("{signal} is not finite from step {step} on", "{signal} 从第 {step} 步起不是有限值"),
-    "detectors.non-finite.first-row": ("{signal} is not finite from its very first row, step {step}", "{signal} 从第一行（第 {step} 步）起就不是有限值"),
+    "detectors.periodic": (
+        "{count} times, every {period} steps, last at step {last}",
+        "共 {count} 次，每 {period} 步一次，最近一次在第 {last} 步",
+    ),
+    "detectors.non-finite.opened": (
+        "{signal} is not finite from step {step} on",
+        "{signal} 从第 {step} 步起不是有限值",
+    ),
+    "detectors.non-finite.first-row": (
+        "{signal} is not finite from its very first row, step {step}",
+        "{signal} 从第一行（第 {step} 步）起就不是有限值",
+    ),
     "detectors.non-finite.masked": (
         "{signal} reads exactly 0 from step {step} on while the gradient norm is not finite: a NaN that the trainer's filter hides",
         "{signal} 从第 {step} 步起恰为 0，而梯度范数不是有限值：训练器的过滤器掩盖了 NaN",
     ),
-    "detectors.non-finite.healed": ("{signal} was not finite in {rows} rows from step {step} on and is finite again", "{signal} 从第 {step} 步起有 {rows} 行不是有限值，现已恢复"),
+    "detectors.non-finite.healed": (
+        "{signal} was not finite in {rows} rows from step {step} on and is finite again",
+        "{signal} 从第 {step} 步起有 {rows} 行不是有限值，现已恢复",
+    ),
     "detectors.loss-spike.opened": (
         "{signal} jumps to {value:.4g} where {level:.4g} was expected (z = {z:.1f})",
         "{signal} 跃升至 {value:.4g}，预期为 {level:.4g}（z = {z:.1f}）",
@@ -60,13 +72,22 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{signal} begins at {value:.4g}, worse than a uniform guess over any vocabulary (it would take {vocabulary:.2g} words)",
         "{signal} 起始为 {value:.4g}，比任何词表上的均匀猜测都差（相当于 {vocabulary:.2g} 个词）",
     ),
-    "detectors.bad-start.stays": ("{signal} began at {value:.4g} and is still at {now:.4g}", "{signal} 起始为 {value:.4g}，目前仍为 {now:.4g}"),
-    "detectors.bad-start.healed": ("{signal} began at {value:.4g} and fell to half of it", "{signal} 起始为 {value:.4g}，已降至其一半"),
+    "detectors.bad-start.stays": (
+        "{signal} began at {value:.4g} and is still at {now:.4g}",
+        "{signal} 起始为 {value:.4g}，目前仍为 {now:.4g}",
+    ),
+    "detectors.bad-start.healed": (
+        "{signal} began at {value:.4g} and fell to half of it",
+        "{signal} 起始为 {value:.4g}，已降至其一半",
+    ),
     "detectors.oscillation.opened": (
         "{signal} swings {width:.3g} times wider than its calm noise, on both sides of its level",
         "{signal} 在其水平上下摆动，幅度为平静噪声的 {width:.3g} 倍",
     ),
-    "detectors.oscillation.healed": ("{signal} swung {width:.3g} times wider than its calm noise, and is calm again", "{signal} 曾以平静噪声 {width:.3g} 倍的幅度摆动，现已平静"),
+    "detectors.oscillation.healed": (
+        "{signal} swung {width:.3g} times wider than its calm noise, and is calm again",
+        "{signal} 曾以平静噪声 {width:.3g} 倍的幅度摆动，现已平静",
+    ),
     "detectors.gradient-explosion.opened": (
         "{signal} bursts to {value:.4g} where {level:.4g} was expected ({ratio:.3g} times, z = {z:.1f})",
         "{signal} 突增至 {value:.4g}，预期为 {level:.4g}（{ratio:.3g} 倍，z = {z:.1f}）",
@@ -91,7 +112,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{signal} is {value:.3g}, while the deepest layers of {family} have {start:.3g}: the gradient fades towards the input",
         "{signal} 为 {value:.3g}，而 {family} 最深层为 {start:.3g}：梯度向输入方向衰减",
     ),
-    "detectors.gradient-vanishing.healed": ("{signal} had vanished from step {step} on and is back at {value:.3g}", "{signal} 自第 {step} 步起消失，现已恢复到 {value:.3g}"),
+    "detectors.gradient-vanishing.healed": (
+        "{signal} had vanished from step {step} on and is back at {value:.3g}",
+        "{signal} 自第 {step} 步起消失，现已恢复到 {value:.3g}",
+    ),
     "detectors.loss-scale-collapse.opened": (
         "the loss scale is down to {scale:.4g} after {halvings} skipped steps in a row since step {step}: no update was accepted since",
         "自第 {step} 步起连续跳过 {halvings} 步，损失缩放降至 {scale:.4g}：此后没有接受任何更新",
@@ -104,11 +128,26 @@ TEXTS: dict[str, tuple[str, str]] = {
         "the loss scale had fallen in an unbroken streak from step {step} on; updates are accepted again at {scale:.4g}",
         "损失缩放自第 {step} 步起连续下降；现于 {scale:.4g} 重新接受更新",
     ),
-    "detectors.crash.opened": ("the run ended at step {step} with {what}: {text}", "运行在第 {step} 步因 {what} 结束：{text}"),
-    "detectors.crash.oom": ("the run ended at step {step}: out of memory ({what})", "运行在第 {step} 步结束：显存或内存不足（{what}）"),
-    "detectors.crash.signal": ("the run was stopped from outside at step {step} ({what})", "运行在第 {step} 步被外部终止（{what}）"),
-    "detectors.crash.stopped": ("the run was stopped by its user at step {step} ({what})", "运行在第 {step} 步被用户停止（{what}）"),
-    "detectors.crash.survived": ("{what} at step {step}, but training went on", "第 {step} 步出现 {what}，但训练继续进行"),
+    "detectors.crash.opened": (
+        "the run ended at step {step} with {what}: {text}",
+        "运行在第 {step} 步因 {what} 结束：{text}",
+    ),
+    "detectors.crash.oom": (
+        "the run ended at step {step}: out of memory ({what})",
+        "运行在第 {step} 步结束：显存或内存不足（{what}）",
+    ),
+    "detectors.crash.signal": (
+        "the run was stopped from outside at step {step} ({what})",
+        "运行在第 {step} 步被外部终止（{what}）",
+    ),
+    "detectors.crash.stopped": (
+        "the run was stopped by its user at step {step} ({what})",
+        "运行在第 {step} 步被用户停止（{what}）",
+    ),
+    "detectors.crash.survived": (
+        "{what} at step {step}, but training went on",
+        "第 {step} 步出现 {what}，但训练继续进行",
+    ),
     "detectors.update-norm-spike.opened": (
         "{signal} jumps to {value:.4g} where {level:.4g} was expected ({ratio:.3g} times, z = {z:.1f})",
         "{signal} 跃升至 {value:.4g}，预期为 {level:.4g}（{ratio:.3g} 倍，z = {z:.1f}）",
@@ -125,12 +164,18 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{signal} rose from {level:.4g} (peak {value:.4g}) and has a new level after {rows} rows",
         "{signal} 从 {level:.4g} 升高（峰值 {value:.4g}），{rows} 行后形成新水平",
     ),
-    "detectors.level-shift.opened": ("{signal} has a new level since step {step}: {value:.4g} instead of {former:.4g}", "{signal} 自第 {step} 步起有了新水平：{value:.4g}，原为 {former:.4g}"),
+    "detectors.level-shift.opened": (
+        "{signal} has a new level since step {step}: {value:.4g} instead of {former:.4g}",
+        "{signal} 自第 {step} 步起有了新水平：{value:.4g}，原为 {former:.4g}",
+    ),
     "detectors.resume-jump.opened": (
         "{signal} is {value:.4g} after the restart at step {step}, where {expected:.4g} was reached before ({percent:+.3g} %)",
         "{signal} 在第 {step} 步恢复后为 {value:.4g}，此前已达 {expected:.4g}（{percent:+.3g} %）",
     ),
-    "detectors.resume-jump.healed": ("{signal} was higher after the restart at step {step} and is back at {value:.4g}", "{signal} 在第 {step} 步恢复后升高，现已回到 {value:.4g}"),
+    "detectors.resume-jump.healed": (
+        "{signal} was higher after the restart at step {step} and is back at {value:.4g}",
+        "{signal} 在第 {step} 步恢复后升高，现已回到 {value:.4g}",
+    ),
     "detectors.resume-jump.rate": (
         "the learning rate is {value:.3g} after the restart at step {step}, and was {expected:.3g} before",
         "第 {step} 步恢复后学习率为 {value:.3g}，此前为 {expected:.3g}",
@@ -143,11 +188,20 @@ TEXTS: dict[str, tuple[str, str]] = {
         "entropy fell to {value:.3g} from {expected:.3g} while nothing was gained: the policy has stopped exploring",
         "熵从 {expected:.3g} 降至 {value:.3g}，而没有任何收益：策略停止探索",
     ),
-    "detectors.policy-collapse.kl": ("the divergence from the reference grew to {value:.3g} nats from {expected:.3g}", "与参考策略的散度从 {expected:.3g} 增至 {value:.3g} 纳特"),
-    "detectors.policy-collapse.silent": ("{signal} is exactly 0 from step {step} on: the run gives no signal to learn from", "{signal} 从第 {step} 步起恰为 0：没有可学习的信号"),
+    "detectors.policy-collapse.kl": (
+        "the divergence from the reference grew to {value:.3g} nats from {expected:.3g}",
+        "与参考策略的散度从 {expected:.3g} 增至 {value:.3g} 纳特",
+    ),
+    "detectors.policy-collapse.silent": (
+        "{signal} is exactly 0 from step {step} on: the run gives no signal to learn from",
+        "{signal} 从第 {step} 步起恰为 0：没有可学习的信号",
+    ),
     "detectors.policy-collapse.preference": (
         "the preference loss stays at ln 2 and the margin at 0 from step {step} on: chosen and rejected are the same to the model",
         "偏好损失从第 {step} 步起停在 ln 2，边际为 0：模型无法区分优选与拒选",
     ),
-    "detectors.policy-collapse.healed": ("{signal} had collapsed at step {step} and is back at {value:.4g}", "{signal} 在第 {step} 步崩溃，现已恢复到 {value:.4g}"),
+    "detectors.policy-collapse.healed": (
+        "{signal} had collapsed at step {step} and is back at {value:.4g}",
+        "{signal} 在第 {step} 步崩溃，现已恢复到 {value:.4g}",
+    ),
 }

@@ -88,7 +88,11 @@ def normalise(raw: RawRun, mapping: Mapping[str, str] | None = None) -> Run:
     frames = _frames(columns, decided, axis, main, notes)
     frames = _with_events(_without_copies(frames, notes), raw.events)
     signal = decided[main].column if main else None
-    points = sum(len(f.columns[name]) for f in frames for name in {signal, "eval_loss"} if name in f.columns) if signal else 0
+    points = (
+        sum(len(f.columns[name]) for f in frames for name in {signal, "eval_loss"} if name in f.columns)
+        if signal
+        else 0
+    )
     config = _with_stride(config, frames, signal)
     names = {decided[n].column: n for n in columns if not decided[n].column.startswith("other/")}
     not_named = tuple(n for n in columns if not decided[n].known)

@@ -90,7 +90,7 @@ def step_rank(name: str) -> int | None:
         return None
     if split.has("global", "step") and len(words) == 2:
         return 0
-    if words and words <= _GLOBAL or split.words in (("s",),):
+    if (words and words <= _GLOBAL) or split.words in (("s",),):
         return 2 if name.startswith("_") else 1
     if words in (
         {"update"},
@@ -140,7 +140,12 @@ def _steadier(axis: Axis, ranked: list[tuple[int, int, str]], columns: Mapping[s
         return axis
     for rank, _, name in ranked:
         other = _stated(columns[name], name) if rank <= GLOBAL_RANK and name != axis.name else None
-        if other is not None and _moves(other, rank) and not np.any(np.diff(other.steps) < 0) and _reach(other, main) >= 0.9:
+        if (
+            other is not None
+            and _moves(other, rank)
+            and not np.any(np.diff(other.steps) < 0)
+            and _reach(other, main) >= 0.9
+        ):
             return other
     return axis
 

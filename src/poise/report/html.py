@@ -45,7 +45,9 @@ def page(runs: Sequence[Mapping[str, Any]], errors: Sequence[Mapping[str, str]],
         "SCRIPT": _file("plots.js") + _file("page.js"),
         "DATA": data.replace("<", "\\u003c"),
     }
-    pieces = _file("page.html").split("@@")  # text, name, text, name, ..., text: what is filled in is never searched again
+    pieces = _file("page.html").split(
+        "@@"
+    )  # text, name, text, name, ..., text: what is filled in is never searched again
     return "".join(parts[piece] if i % 2 else piece for i, piece in enumerate(pieces))
 
 
@@ -79,12 +81,19 @@ def run_page(diagnosis: Diagnosis, language: str = "en", points: int = POINTS) -
         "names": [[signal, own] for signal, own in diagnosis.info.names.items() if own != signal],
         "not_named": diagnosis.not_named,
         "notes": [say(note, language) for note in diagnosis.info.notes],
-        "config": [[name, str(value)[:200]] for name, value in {**diagnosis.info.versions, **diagnosis.info.config}.items()][:200],
+        "config": [
+            [name, str(value)[:200]] for name, value in {**diagnosis.info.versions, **diagnosis.info.config}.items()
+        ][:200],
     }
 
 
 def _series(diagnosis: Diagnosis, arrays: Arrays, points: int) -> list[dict[str, Any]]:
-    columns = [(name, frame.branch, column) for frame in diagnosis.frames for name, column in frame.columns.items() if _is_drawn(column)]
+    columns = [
+        (name, frame.branch, column)
+        for frame in diagnosis.frames
+        for name, column in frame.columns.items()
+        if _is_drawn(column)
+    ]
     caps = shares([len(column) for _, _, column in columns], points)
     onsets = [(i.branch, i.onset_step) for i in diagnosis.incidents][:MOST_ONSETS]
     made: dict[str, dict[str, Any]] = {}
@@ -159,7 +168,14 @@ def _events(diagnosis: Diagnosis) -> list[dict[str, Any]]:
         for event in frame.events:
             if event.kind in ("exception", "signal", "restart"):
                 text = " ".join(str(event.data[key]) for key in ("type", "name", "text") if event.data.get(key))
-                kept.append({"kind": event.kind, "step": last if event.step is None else event.step, "branch": frame.branch, "text": clean(text[:2000])})
+                kept.append(
+                    {
+                        "kind": event.kind,
+                        "step": last if event.step is None else event.step,
+                        "branch": frame.branch,
+                        "text": clean(text[:2000]),
+                    }
+                )
     return kept[:100]
 
 

@@ -21,13 +21,17 @@ class _Axis:
 
     def place(self, values: Floats, rows: int) -> Ints:
         """Rows from the top, 0 to rows - 1."""
-        v, low, high = (np.log10(values), np.log10(self.low), np.log10(self.high)) if self.log else (values, self.low, self.high)
+        v, low, high = (
+            (np.log10(values), np.log10(self.low), np.log10(self.high)) if self.log else (values, self.low, self.high)
+        )
         with np.errstate(over="ignore", invalid="ignore"):
             share = (high / 2 - v / 2) / ((high / 2 - low / 2) or 1.0)
         return np.clip(np.round(np.nan_to_num(share) * (rows - 1)), 0, rows - 1).astype(np.int64)
 
 
-def plot(steps: Ints, values: Floats, width: int, height: int = 5, mark: int | None = None, braille: bool = True) -> list[str]:
+def plot(
+    steps: Ints, values: Floats, width: int, height: int = 5, mark: int | None = None, braille: bool = True
+) -> list[str]:
     """Draw values over steps as lines of text.
 
     Args:
@@ -57,7 +61,7 @@ def plot(steps: Ints, values: Floats, width: int, height: int = 5, mark: int | N
             lines.append(f"{'':>{margin}} {bar}{below.rstrip()}")
     first, last = str(int(steps[0])), str(int(steps[-1]))
     gap = room - len(first) - len(last)
-    lines.append(f"{'':>{margin}}  {first}{' ' * gap}{last}" if gap > 0 else f"{'':>{margin}}  {first}"[: width])
+    lines.append(f"{'':>{margin}}  {first}{' ' * gap}{last}" if gap > 0 else f"{'':>{margin}}  {first}"[:width])
     return [line for line in lines if cells(line) <= max(width, margin + 10)]
 
 
@@ -69,7 +73,9 @@ def _axis(values: Floats) -> _Axis:
     return _Axis(low, high, log)
 
 
-def _picture(steps: Ints, values: Floats, fine: Bools, axis: _Axis, width: int, height: int, braille: bool) -> list[str]:
+def _picture(
+    steps: Ints, values: Floats, fine: Bools, axis: _Axis, width: int, height: int, braille: bool
+) -> list[str]:
     wide, high = (2 * width, 4 * height) if braille else (width, height)
     dots = np.zeros((high, wide), bool)
     x, y = _columns(steps, steps[fine], wide), axis.place(values[fine], high)
@@ -95,7 +101,11 @@ def _strokes(x: Ints, y: Ints, broken: Bools) -> list[tuple[int, int, int]]:
     if not len(x):
         return []
     starts = np.flatnonzero(np.r_[True, x[1:] != x[:-1]])
-    columns, tops, bottoms = x[starts].tolist(), np.minimum.reduceat(y, starts).tolist(), np.maximum.reduceat(y, starts).tolist()
+    columns, tops, bottoms = (
+        x[starts].tolist(),
+        np.minimum.reduceat(y, starts).tolist(),
+        np.maximum.reduceat(y, starts).tolist(),
+    )
     firsts, lasts = y[starts].tolist(), y[np.r_[starts[1:], len(x)] - 1].tolist()
     breaks = broken[starts].tolist()
     strokes = list(zip(columns, tops, bottoms, strict=True))
@@ -123,5 +133,7 @@ def _below(steps: Ints, at: Ints, width: int, letter: str) -> str:
 
 def _columns(steps: Ints, at: Ints, width: int) -> Ints:
     start, span = float(steps[0]), max(float(steps[-1]) - float(steps[0]), 1.0)
-    columns: Ints = np.minimum((at - start) * (width / (span + span / max(len(steps), 2) / 2)), width - 1).astype(np.int64)
+    columns: Ints = np.minimum((at - start) * (width / (span + span / max(len(steps), 2) / 2)), width - 1).astype(
+        np.int64
+    )
     return columns

@@ -43,7 +43,11 @@ def title(diagnosis: Diagnosis, style: Style, language: str = "en") -> str:
     tail = clean(", ".join(facts))
     path = shorten(clean(info.path), max(style.width - cells(tail) - 2, 12))
     line = f"{style.paint(path, 'bold')}  {style.paint(tail, 'dim')}"
-    return line if cells(path) + 2 + cells(tail) <= style.width else f"{style.paint(path, 'bold')}\n{style.paint(shorten(tail, style.width), 'dim')}"
+    return (
+        line
+        if cells(path) + 2 + cells(tail) <= style.width
+        else f"{style.paint(path, 'bold')}\n{style.paint(shorten(tail, style.width), 'dim')}"
+    )
 
 
 def verdict_line(diagnosis: Diagnosis, style: Style, language: str = "en") -> str:
@@ -71,7 +75,9 @@ def _verdict_lines(head: Verdict, style: Style, language: str) -> Iterator[str]:
 
 def _incident(diagnosis: Diagnosis, incident: Incident, style: Style, language: str) -> Iterator[str]:
     what = what_happened(incident.kind, language)
-    end = "" if incident.end_step is None else f" – {incident.end_step}" if style.braille else f" to {incident.end_step}"
+    end = (
+        "" if incident.end_step is None else f" – {incident.end_step}" if style.braille else f" to {incident.end_step}"
+    )
     state = phrase("word", incident.state, language)
     facts = f"{phrase('word', incident.severity, language)}, {phrase('word', 'step', language)} {incident.onset_step}{end}, {state}"
     priority = f"{incident.causes[0].priority}  " if incident.causes else ""
@@ -99,7 +105,9 @@ def _plots(diagnosis: Diagnosis, incident: Incident, style: Style, language: str
         yield ""
         yield style.paint(shorten(f"   {label}", style.width), "dim")
         room = min(style.width - 3, 84)
-        yield from (f"   {line}" for line in plot(shown.steps, shown.values, room, 5, incident.onset_step, style.braille))
+        yield from (
+            f"   {line}" for line in plot(shown.steps, shown.values, room, 5, incident.onset_step, style.braille)
+        )
 
 
 def _loudest(incident: Incident) -> str:
@@ -138,7 +146,10 @@ def _causes(causes: tuple[Hypothesis, ...], style: Style, language: str) -> Iter
         about = about_cause(cause.cause, language)
         line = f"{cause.priority}  {cause.cause} ({cause.score:.2f})" + (f": {about}" if about else "")
         begin = f"   {number}. "
-        yield from (style.paint(t, "bold") if i == 0 else t for i, t in enumerate(wrap(line, style.width, begin, " " * len(begin))))
+        yield from (
+            style.paint(t, "bold") if i == 0 else t
+            for i, t in enumerate(wrap(line, style.width, begin, " " * len(begin)))
+        )
         for evidence in cause.evidence:
             yield from wrap(say(evidence, language), style.width, f"        {style.bullet} ", "          ")
         if number <= max(2, len(leading)):
@@ -158,14 +169,23 @@ def _advice(cause: Hypothesis, style: Style, language: str) -> Iterator[str]:
 
 def _footer(diagnosis: Diagnosis, style: Style, language: str) -> Iterator[str]:
     groups: list[tuple[str, list[str]]] = [
-        ("not-checked", [phrase("say", "gap", language, what=say(what, language), why=say(why, language)) for what, why in diagnosis.not_checked]),
+        (
+            "not-checked",
+            [
+                phrase("say", "gap", language, what=say(what, language), why=say(why, language))
+                for what, why in diagnosis.not_checked
+            ],
+        ),
         ("names", _guessed(diagnosis.info.names, diagnosis.signals)),
         ("not-named", _listed(diagnosis.not_named, language)),
         ("notes", [say(note, language) for note in diagnosis.info.notes]),
     ]
     grade = diagnosis.grade or "-"
     yield ""
-    yield from wrap(f"{phrase('word', 'grade', language)} {grade} ({phrase('word', f'basis-{diagnosis.grade_basis}', language)})", style.width)
+    yield from wrap(
+        f"{phrase('word', 'grade', language)} {grade} ({phrase('word', f'basis-{diagnosis.grade_basis}', language)})",
+        style.width,
+    )
     for word, texts in groups:
         if texts:
             label = f"{phrase('word', word, language)}: "
@@ -174,7 +194,9 @@ def _footer(diagnosis: Diagnosis, style: Style, language: str) -> Iterator[str]:
 
 
 def _guessed(names: Mapping[str, str], signals: tuple[str, ...]) -> list[str]:
-    return [clean(f"{signal} <- {own}") for signal, own in names.items() if own != signal and signal in signals][:MOST_NAMES]
+    return [clean(f"{signal} <- {own}") for signal, own in names.items() if own != signal and signal in signals][
+        :MOST_NAMES
+    ]
 
 
 def _listed(names: tuple[str, ...], language: str) -> list[str]:

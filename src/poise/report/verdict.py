@@ -64,7 +64,16 @@ def about(incident: Incident, language: str = "en") -> str:
     leading = rivals(incident.causes)
     if len(leading) > 1:
         first, second = leading[0], leading[1]
-        parts.append(phrase("say", "rival", language, cause=first.cause, rival=second.cause, priority=min(first.priority, second.priority)))
+        parts.append(
+            phrase(
+                "say",
+                "rival",
+                language,
+                cause=first.cause,
+                rival=second.cause,
+                priority=min(first.priority, second.priority),
+            )
+        )
     elif leading:
         parts.append(phrase("say", "cause", language, cause=leading[0].cause, priority=leading[0].priority))
     sentence = ("；" if language == "zh" else "; ").join(parts) + ("。" if language == "zh" else ".")
@@ -97,14 +106,18 @@ def _quick(diagnosis: Diagnosis, alarms: list[Incident], language: str) -> tuple
 
     names = {quick_row(diagnosis, incident) for incident in alarms}
     return tuple(
-        QuickLine(r.priority, r.text(language=language), r.text("causes", language), r.text("treatment", language)) for r in ROWS if r.name in names
+        QuickLine(r.priority, r.text(language=language), r.text("causes", language), r.text("treatment", language))
+        for r in ROWS
+        if r.name in names
     )
 
 
 def _calm(diagnosis: Diagnosis, language: str) -> str:
     first, last = diagnosis.steps or (0, 0)
     name = "healthy-info" if diagnosis.incidents else "healthy"
-    told = phrase("say", name, language, points=diagnosis.points, first=first, last=last, count=len(diagnosis.incidents))
+    told = phrase(
+        "say", name, language, points=diagnosis.points, first=first, last=last, count=len(diagnosis.incidents)
+    )
     signals = [clean(s) for s in checked_signals(diagnosis)]
     return f"{told} {phrase('say', 'checked', language, signals=', '.join(signals))}" if signals else told
 

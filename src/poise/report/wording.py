@@ -8,7 +8,9 @@ from poise.messages import render
 from poise.records import Hypothesis, Message
 
 _UNSEEN = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), *range(127, 160))}
-_UNSEEN |= {9: " "} | {code: f"\\u{code:04x}" for code in (*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x206A), 0xFEFF)}
+_UNSEEN |= {9: " "} | {
+    code: f"\\u{code:04x}" for code in (*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x206A), 0xFEFF)
+}
 
 
 def clean(text: str) -> str:

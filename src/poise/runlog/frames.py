@@ -53,7 +53,13 @@ class Group:
 
 def schema_frame(group: Group) -> bytes:
     """The frame that introduces a group."""
-    fields = {"group": group.number, "name": group.name, "columns": group.columns, "widths": group.widths, "shapes": group.shapes}
+    fields = {
+        "group": group.number,
+        "name": group.name,
+        "columns": group.columns,
+        "widths": group.widths,
+        "shapes": group.shapes,
+    }
     return framed(b"S" + json.dumps(fields).encode())
 
 
@@ -90,4 +96,6 @@ def payloads(data: bytes | memoryview, offset: int = len(MAGIC)) -> Iterator[tup
 def read_schema(payload: memoryview) -> Group:
     """The group that a schema frame introduces."""
     fields: dict[str, Any] = json.loads(bytes(payload[1:]))
-    return Group(fields["group"], fields["name"], tuple(fields["columns"]), tuple(fields["widths"]), tuple(fields["shapes"]))
+    return Group(
+        fields["group"], fields["name"], tuple(fields["columns"]), tuple(fields["widths"]), tuple(fields["shapes"])
+    )

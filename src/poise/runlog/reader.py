@@ -35,7 +35,9 @@ class RunReader:
 
     folder: Path
     rank: int = 0
-    _tails: dict[Path, tuple[tuple[int, int], dict[tuple[Group, int], tuple[Ints, Floats]]]] = field(default_factory=dict)
+    _tails: dict[Path, tuple[tuple[int, int], dict[tuple[Group, int], tuple[Ints, Floats]]]] = field(
+        default_factory=dict
+    )
 
     def header(self) -> dict[str, Any]:
         """The run's header; empty while it is not there."""
@@ -67,12 +69,18 @@ class RunReader:
         """
         return self.read_many([name], branch)[name]
 
-    def read_many(self, names: list[str], branch: int = 0, start: float = -np.inf, stop: float = np.inf) -> dict[str, Column]:
+    def read_many(
+        self, names: list[str], branch: int = 0, start: float = -np.inf, stop: float = np.inf
+    ) -> dict[str, Column]:
         """Several series with start <= step < stop; each segment is opened once, and those outside are not read."""
         found: dict[str, list[Stretch]] = {name: [] for name in names}
         for segment in self._segments():
             for name, stretch in self._stretches(segment, names, branch):
-                first, last = np.searchsorted(stretch.steps, [start, stop]) if np.isfinite([start, stop]).any() else (0, len(stretch.steps))
+                first, last = (
+                    np.searchsorted(stretch.steps, [start, stop])
+                    if np.isfinite([start, stop]).any()
+                    else (0, len(stretch.steps))
+                )
                 if last > first:
                     found[name].append(Stretch(stretch.steps[first:last], stretch.values[first:last], stretch.shape))
         return {name: _joined(stretches) for name, stretches in found.items()}
@@ -102,7 +110,14 @@ class RunReader:
                 if name in group.columns:
                     at = group.columns.index(name)
                     start, width = sum(group.widths[:at]), group.widths[at]
-                    yield name, Stretch(steps, values[:, start] if width == 1 else values[:, start : start + width], group.shapes[at])
+                    yield (
+                        name,
+                        Stretch(
+                            steps,
+                            values[:, start] if width == 1 else values[:, start : start + width],
+                            group.shapes[at],
+                        ),
+                    )
 
     def _tail(self, segment: Path) -> dict[tuple[Group, int], tuple[Ints, Floats]]:
         """A tail's rows; read again only when the file has changed."""
@@ -129,7 +144,11 @@ def _sealed(segment: Path, names: list[str]) -> Iterator[tuple[str, Stretch]]:
     import pyarrow.compute as pc
 
     batch = _batch(segment)
-    rows = {name: pc.index(batch["name"], name).as_py() for name in names} if len(names) < 8 else {n: i for i, n in enumerate(batch["name"].to_pylist())}
+    rows = (
+        {name: pc.index(batch["name"], name).as_py() for name in names}
+        if len(names) < 8
+        else {n: i for i, n in enumerate(batch["name"].to_pylist())}
+    )
     wanted = [(name, row) for name in names if (row := rows.get(name, -1)) >= 0]
     if not wanted:
         return
@@ -145,7 +164,10 @@ def _joined(stretches: list[Stretch]) -> Column:
     if not stretches:
         return Column(np.empty(0, np.int64), np.empty(0))
     shape: Any = stretches[0].shape
-    steps, values = np.concatenate([s.steps for s in stretches]), np.concatenate([s.values for s in stretches]).astype(np.float64)
+    steps, values = (
+        np.concatenate([s.steps for s in stretches]),
+        np.concatenate([s.values for s in stretches]).astype(np.float64),
+    )
     if np.any(steps[1:] < steps[:-1]):  # a group whose columns changed in mid-run
         order = np.argsort(steps, kind="stable")
         steps, values = steps[order], values[order]

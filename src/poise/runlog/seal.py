@@ -51,7 +51,9 @@ def read_tail(data: bytes) -> dict[tuple[Group, int], tuple[Ints, Floats]]:
         elif payload[0] == ord("R"):
             _, number, branch, _ = ROW.unpack_from(payload)
             offsets.setdefault((number, branch), []).append(end - len(payload))
-    return {(groups[n], b): _gather(view, np.array(at), groups[n].size) for (n, b), at in offsets.items() if n in groups}
+    return {
+        (groups[n], b): _gather(view, np.array(at), groups[n].size) for (n, b), at in offsets.items() if n in groups
+    }
 
 
 def _gather(view: memoryview, at: Ints, size: int) -> tuple[Ints, Floats]:
@@ -75,7 +77,9 @@ def _write(pa, path: Path, group: Group, branch: int, steps: Ints, values: Float
             "shape": pa.array(group.shapes),
             "width": pa.array(group.widths, pa.int32()),
             "steps": pa.ListArray.from_arrays(pa.array([0, *[n] * len(series)], pa.int32()), pa.array(steps)),
-            "values": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.concatenate(series) if series else np.empty(0, np.float32))),
+            "values": pa.ListArray.from_arrays(
+                pa.array(ends, pa.int32()), pa.array(np.concatenate(series) if series else np.empty(0, np.float32))
+            ),
         }
     )
     batch = batch.replace_schema_metadata({"poise": "1", "group": group.name, "branch": str(branch), "rows": str(n)})

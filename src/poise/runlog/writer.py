@@ -56,13 +56,21 @@ class RunWriter:
         text = json.dumps({"poise": VERSION, **facts}, indent=1, default=str)
         return self._guard(lambda: _replace(self.folder / "run.json", text.encode()))
 
-    def group(self, name: str, columns: tuple[str, ...], widths: tuple[int, ...] = (), shapes: tuple[str, ...] = ()) -> Group:
+    def group(
+        self, name: str, columns: tuple[str, ...], widths: tuple[int, ...] = (), shapes: tuple[str, ...] = ()
+    ) -> Group:
         """Agree on a column group; the same name with other columns is a new group."""
         known = self.groups.get(name)
         widths, shapes = widths or (1,) * len(columns), shapes or ("scalar",) * len(columns)
         if known is not None and (known.columns, known.widths, known.shapes) == (columns, widths, shapes):
             return known
-        made = Group(0 if known is None and not self.groups else 1 + max(g.number for g in self.groups.values()), name, columns, widths, shapes)
+        made = Group(
+            0 if known is None and not self.groups else 1 + max(g.number for g in self.groups.values()),
+            name,
+            columns,
+            widths,
+            shapes,
+        )
         self.groups[name] = made
         self._buffer += schema_frame(made)
         return made
@@ -70,7 +78,9 @@ class RunWriter:
     def row(self, group: Group, step: int, values: NDArray[np.float32]) -> None:
         """Add a row to this step's write. `values` holds group.size float32 numbers; absent ones are rows not written, NaN is NaN."""
         if values.shape != (group.size,) or values.dtype != np.float32:
-            raise ValueError(f"group {group.name} takes {group.size} float32 values per row, not {values.dtype}{values.shape}")
+            raise ValueError(
+                f"group {group.name} takes {group.size} float32 values per row, not {values.dtype}{values.shape}"
+            )
         self._buffer += row_frame(group.number, self.branch, step, values)
         if step != self._last_step:
             self._steps, self._last_step = self._steps + 1, step
@@ -143,7 +153,10 @@ class RunWriter:
             work()
         except OSError as error:
             if self._refused < 0:
-                warnings.warn(f"Poise cannot write to {self.folder} ({error.strerror}); training goes on, recording resumes when it can", stacklevel=3)
+                warnings.warn(
+                    f"Poise cannot write to {self.folder} ({error.strerror}); training goes on, recording resumes when it can",
+                    stacklevel=3,
+                )
             self._refused = time.monotonic()
             return False
         self._refused = -1.0

@@ -18,7 +18,9 @@ from poise.stats.robust import line_and_scale, median
 
 WINDOW = 128
 BLOCK = 32
-EARLY = np.array([2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 28])  # a short log is all there is: learn sooner, with a wide prior
+EARLY = np.array(
+    [2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 28]
+)  # a short log is all there is: learn sooner, with a wide prior
 _EARLY_SET = frozenset(EARLY.tolist())
 PRIOR_SCALE = 0.05  # relative; what an unknown signal's noise is taken for while there are few rows
 PRIOR_ROWS = 8.0
@@ -151,7 +153,10 @@ class Baseline:
     ) -> tuple[Floats, Floats, Floats, Bools]:
         """Spread the fits over their rows and measure each value against them."""
         lengths = np.diff(np.concatenate([starts, [len(values)]]))
-        level, scale = (np.repeat(np.concatenate([[mine], fit]), lengths) for mine, fit in zip((self.level, self.scale), fits[:2], strict=True))
+        level, scale = (
+            np.repeat(np.concatenate([[mine], fit]), lengths)
+            for mine, fit in zip((self.level, self.scale), fits[:2], strict=True)
+        )
         log = np.repeat(np.concatenate([[self.log], fits[2]]), lengths)
         return _z(values, finite, level, scale, log), level, scale, log
 
@@ -217,7 +222,9 @@ class Baseline:
         after = int(last[-1]) + 1 if len(last) else 0
         past = np.empty(0) if len(last) else self.rejected
         joined = np.concatenate([past, values[after:][finite[after:]]])
-        keep = WINDOW + len(joined) % BLOCK if len(joined) > WINDOW else len(joined)  # keeps the count's place in the blocks
+        keep = (
+            WINDOW + len(joined) % BLOCK if len(joined) > WINDOW else len(joined)
+        )  # keeps the count's place in the blocks
         self.rejected = joined[len(joined) - keep :]
 
 
@@ -254,4 +261,7 @@ def _has_a_level(values: Floats) -> bool:
     """Whether the second half of these values lies where the first does."""
     half = len(values) // 2
     _, scale = line_and_scale(values[None])
-    return bool(abs(median(values[half:]) - median(values[:half])) <= 3 * float(scale[0]) + 1e-12 * float(np.max(np.abs(values))))
+    return bool(
+        abs(median(values[half:]) - median(values[:half]))
+        <= 3 * float(scale[0]) + 1e-12 * float(np.max(np.abs(values)))
+    )

@@ -50,7 +50,7 @@ class Course:
         joined, at = np.concatenate([self.pending, values]), np.concatenate([self.pending_steps, steps])
         whole = len(joined) // self.size * self.size
         self.medians += median(joined[:whole].reshape(-1, self.size)).tolist() if whole else []
-        self.first_steps += at[:whole : self.size].tolist()
+        self.first_steps += at[: whole : self.size].tolist()
         self.pending, self.pending_steps = joined[whole:], at[whole:]
 
     def _halve(self) -> None:

@@ -49,7 +49,18 @@ def log10_tail(z: Floats) -> Floats:
     """
     x = np.maximum(z, 0.0) / np.sqrt(2.0)
     t = 1.0 / (1.0 + 0.5 * x)
-    series = (-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277)
+    series = (
+        -1.26551223,
+        1.00002368,
+        0.37409196,
+        0.09678418,
+        -0.18628806,
+        0.27886807,
+        -1.13520398,
+        1.48851587,
+        -0.82215223,
+        0.17087277,
+    )
     polynomial = np.zeros_like(t)
     for coefficient in reversed(series):  # numpy.polynomial would cost 10 ms of imports
         polynomial = polynomial * t + coefficient

@@ -34,7 +34,9 @@ def dump(value: Any) -> Any:
         return repr(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"a {type(value).__name__} cannot be kept as state; use numbers, strings, lists, dicts, arrays or dataclasses")
+    raise TypeError(
+        f"a {type(value).__name__} cannot be kept as state; use numbers, strings, lists, dicts, arrays or dataclasses"
+    )
 
 
 def load(kind: type[T], data: Any) -> T:
@@ -51,7 +53,9 @@ def _load(kind: Any, data: Any) -> Any:
             object.__setattr__(made, name, _load(hints[name], part))
         return made
     if isinstance(data, dict) and "dtype" in data:
-        return np.array([float(v) if isinstance(v, str) else v for v in data["data"]], data["dtype"]).reshape(data["shape"])
+        return np.array([float(v) if isinstance(v, str) else v for v in data["data"]], data["dtype"]).reshape(
+            data["shape"]
+        )
     if origin in (Union, UnionType):
         return None if data is None else _load(next(a for a in args if a is not type(None)), data)
     if origin is Literal or kind is Any:

@@ -73,6 +73,8 @@ def test_nobody_deciding_stops_the_run(tmp_path: Path) -> None:
     assert not (tmp_path / "paused.json").exists()
 
 
-def test_deciding_about_a_run_that_is_not_paused_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_deciding_about_a_run_that_is_not_paused_is_a_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["resume", str(tmp_path)]) == 3
     assert "is not paused" in capsys.readouterr().err

@@ -41,9 +41,17 @@ class Pause:
         """Say that the run is paused, and wait. Nothing runs meanwhile, so training goes on bit for bit as without the pause."""
         begin = time.monotonic()
         (self.folder / DECISION).unlink(missing_ok=True)
-        facts = {"step": step, "why": why, "pid": os.getpid(), "since": time.time(), "limit_seconds": self.limit_seconds}
+        facts = {
+            "step": step,
+            "why": why,
+            "pid": os.getpid(),
+            "since": time.time(),
+            "limit_seconds": self.limit_seconds,
+        }
         (self.folder / PAUSED).write_text(json.dumps(facts))
-        tell(f"Poise paused this run after step {step}: {why}. Decide with: poise resume {self.folder}, or: poise stop {self.folder}")
+        tell(
+            f"Poise paused this run after step {step}: {why}. Decide with: poise resume {self.folder}, or: poise stop {self.folder}"
+        )
         try:
             while time.monotonic() - begin < self.limit_seconds:
                 decision = _decided(self.folder)
@@ -65,7 +73,9 @@ def decide(folder: Path, decision: Decision) -> str:
     try:
         facts = json.loads((folder / PAUSED).read_text())
     except FileNotFoundError:
-        raise ValueError(f"{folder} is not paused: it has no {PAUSED}. Name the folder that the pause message names.") from None
+        raise ValueError(
+            f"{folder} is not paused: it has no {PAUSED}. Name the folder that the pause message names."
+        ) from None
     temporary = folder / f".{DECISION}.{os.getpid()}"
     temporary.write_text(decision)
     os.replace(temporary, folder / DECISION)

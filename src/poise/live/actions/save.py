@@ -42,7 +42,12 @@ def save(folder: Path, step: int, state: Mapping[str, Any], facts: Mapping[str, 
             torch.save(dict(state), file)
             file.flush()
             os.fsync(file.fileno())
-        manifest = {"step": step, "files": {STATE: digest(temporary / STATE)}, "finite": all_finite(state), **(facts or {})}
+        manifest = {
+            "step": step,
+            "files": {STATE: digest(temporary / STATE)},
+            "finite": all_finite(state),
+            **(facts or {}),
+        }
         _write(temporary / MANIFEST, json.dumps(manifest, indent=1, default=str))
         torch.load(temporary / STATE, weights_only=True, map_location="cpu")
         os.replace(temporary, final)
