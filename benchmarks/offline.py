@@ -50,7 +50,7 @@ class Cost:
 def run(*command: str) -> Cost:
     """Run Python with some arguments, to its end, without its output."""
     began = time.perf_counter()
-    with open(os.devnull, "wb") as nowhere, tempfile.TemporaryFile() as errors:  # noqa: PTH123
+    with open(os.devnull, "wb") as nowhere, tempfile.TemporaryFile() as errors:
         files = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1), (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)]
         child = os.posix_spawn(sys.executable, [sys.executable, *command], os.environ, file_actions=files)
         _, status, used = os.wait4(child, 0)

@@ -19,7 +19,7 @@ def jsonl(path: str) -> int:
     """Decode line by line with orjson."""
     import orjson
 
-    with open(path, "rb") as file:  # noqa: PTH123
+    with open(path, "rb") as file:
         return sum(1 for line in file if orjson.loads(line))
 
 
@@ -27,7 +27,7 @@ def trainer_state(path: str) -> int:
     """Decode the whole document with orjson."""
     import orjson
 
-    with open(path, "rb") as file:  # noqa: PTH123
+    with open(path, "rb") as file:
         return len(orjson.loads(file.read())["log_history"])
 
 
@@ -37,13 +37,13 @@ def console(path: str) -> int:
     line = re.compile(
         rf"step:(\d+) loss:{number} grad_norm: {number} lr: {number} tokens/s: {number}",
     )
-    with open(path) as file:  # noqa: PTH123
+    with open(path) as file:
         return sum(1 for match in line.finditer(file.read()) if match.groups())
 
 
 def tfevents(path: str) -> int:
     """Walk records and their protocol buffers."""
-    with open(path, "rb") as file:  # noqa: PTH123
+    with open(path, "rb") as file:
         data = file.read()
     at = count = 0
     while at < len(data):

@@ -150,8 +150,8 @@ def _fill(
     pool: ProcessPoolExecutor, flying: list[Future[Outcome]], paths: Sequence[Path], position: int, jobs: int, wanted: Wanted,
     work: Callable[[Path, Wanted], Outcome],
 ) -> None:  # fmt: skip
-    for path in paths[position + len(flying) : position + 4 * jobs]:
-        flying.append(pool.submit(work, path, wanted))
+    waiting = paths[position + len(flying) : position + 4 * jobs]
+    flying.extend(pool.submit(work, path, wanted) for path in waiting)
 
 
 def _alone(path: Path, wanted: Wanted, work: Callable[[Path, Wanted], Outcome]) -> Outcome:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from poise.records import Calm, Column, Finding, Floats, Ints, Message, Severity, State
+from poise.records import Bools, Calm, Column, Finding, Floats, Ints, Message, Severity, State
 from poise.stats.robust import log10_tail
 from poise.stats.rolling import RollingMedian
 
@@ -86,7 +86,7 @@ class Excursions:
             found += said
         return found
 
-    def _far(self, track: _Track, rows: Rows, expected: Floats | None) -> Floats:
+    def _far(self, track: _Track, rows: Rows, expected: Floats | None) -> Bools:
         allowed = 1.0 if expected is None else np.maximum(expected, 1.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             z = rows.z - np.log(allowed) / np.maximum(rows.sigma, 1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -206,7 +207,7 @@ class GradientVanishing:
         return int(self.courses.steps(shallow)[min(n - 1, good[-1] + 1 if len(good) else 0)])
 
     def _turn(
-        self, name: str, severity: Severity | None, onset: int, step: int, text: str, numbers: dict[str, float | str]
+        self, name: str, severity: Severity | None, onset: int, step: int, text: str, numbers: Mapping[str, float | str]
     ) -> list[Finding]:
         standing = self.standing.setdefault(name, Standing())
         turn = standing.turn(severity, onset)

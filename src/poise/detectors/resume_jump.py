@@ -114,7 +114,7 @@ class ResumeJump:
         if not self.ready and rows >= ROWS:
             self.ready = True
             return self._compare(step)
-        if self.open and rows <= LASTING_ROWS and rows >= 2 * ROWS:
+        if self.open and 2 * ROWS <= rows <= LASTING_ROWS:  # noqa: SIM102
             if float(np.median(self.courses.values("loss")[-ROWS:])) <= self.expected + self.limit / 3:
                 self.open = False
                 return [

@@ -13,7 +13,7 @@ class _Hook:
     """Calls a bound method as long as its owner lives; a copy of the optimizer gets one that does nothing."""
 
     def __init__(self, work: Callable[[], None] | None) -> None:
-        self._work = weakref.WeakMethod(work) if work is not None else None  # type: ignore[arg-type]
+        self._work = weakref.WeakMethod(work) if work is not None else None
 
     def __call__(self, *_: Any) -> None:
         if self._work is not None and (work := self._work()) is not None:

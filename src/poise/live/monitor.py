@@ -188,7 +188,7 @@ class Monitor:
             pending = self._pending.pop(step)
             frame = self._frame(step, vector, pending)
             if self.journal is not None:
-                self.guard.run("journal", lambda f=frame: self.journal.write(f), None)  # type: ignore[misc,union-attr]
+                self.guard.run("journal", lambda f=frame: self.journal.write(f), None)  # type: ignore[misc]
             self.guard.run("watch", lambda f=frame: self._judge(f), None)  # type: ignore[misc]
 
     def _frame(self, step: int, vector: NDArray[np.float32], pending: _Pending) -> Frame:

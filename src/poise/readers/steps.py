@@ -75,10 +75,8 @@ class Axis:
         head = self.rows[: len(rows)]
         if identity(head) == identity(rows) or np.array_equal(rows, head):
             return self.steps[: len(rows)]
-        if self.backward:
-            where = np.searchsorted(self.rows, rows, side="left")
-        else:
-            where = np.searchsorted(self.rows, rows, side="right") - 1
+        after = np.searchsorted(self.rows, rows, side="left" if self.backward else "right")
+        where = after if self.backward else after - 1
         return self.steps[np.clip(where, 0, len(self.rows) - 1)]
 
 
@@ -90,7 +88,7 @@ def step_rank(name: str) -> int | None:
         return None
     if split.has("global", "step") and len(words) == 2:
         return 0
-    if (words and words <= _GLOBAL) or split.words in (("s",),):
+    if (words and words <= _GLOBAL) or split.words == ("s",):
         return 2 if name.startswith("_") else 1
     if words in (
         {"update"},

@@ -91,7 +91,9 @@ def _incident(diagnosis: Diagnosis, incident: Incident, style: Style, language: 
 
 def _plots(diagnosis: Diagnosis, incident: Incident, style: Style, language: str) -> Iterator[str]:
     columns = diagnosis.columns(incident.branch)
-    for name in dict.fromkeys(n for n in (incident.first_signal, _loudest(incident), diagnosis.main) if n in columns):
+    for name in dict.fromkeys(
+        n for n in (incident.first_signal, _loudest(incident), diagnosis.main or "") if n in columns
+    ):
         column = _scalar(columns[name])
         start, stop = window(column, incident)
         shown = column.slice(start, stop)

@@ -40,7 +40,7 @@ def kept_rows(values: Floats, cap: int, around: Iterable[int] = (), reach: int =
     high = np.where(fine, wide, -np.inf).max(axis=1)
     keep = np.zeros(rows, bool)
     keep[[0, -1]] = True
-    _keep_extremes(keep, low, high, ~fine.all(axis=1), max(cap // PER_BUCKET, 1))
+    _keep_extremes(keep, low, high, np.asarray(~fine.all(axis=1)), max(cap // PER_BUCKET, 1))
     for row in around:
         keep[max(0, row - reach) : row + reach] = True
     return np.flatnonzero(keep)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def _gather(view: memoryview, at: Ints, size: int) -> tuple[Ints, Floats]:
     return steps.astype(np.int64), np.ascontiguousarray(body[:, 8:]).view("<f4")
 
 
-def _write(pa, path: Path, group: Group, branch: int, steps: Ints, values: Floats) -> None:  # type: ignore[no-untyped-def]
+def _write(pa: Any, path: Path, group: Group, branch: int, steps: Ints, values: Floats) -> None:
     n, series = len(steps), []
     start = 0
     for width in group.widths:

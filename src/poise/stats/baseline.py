@@ -70,13 +70,12 @@ class Baseline:
         finite = bool(np.isfinite(value))
         z = float("nan")
         if finite and self.level == self.level:
-            if self.log:
-                away = np.log(np.float64(value) / self.level) if value > 0 else -np.inf
-            else:
-                away = value - self.level
-            z = float(away / np.float64(self.scale))
+            z = float(self._away(value) / np.float64(self.scale))
         far = (abs(z) if self.two_sided else z) > self.reject_z
-        calm = Calm(*(np.array([v]) for v in (self.level, self.scale, z, finite and not far, self.log)))
+        kept = finite and not far
+        calm = Calm(
+            np.array([self.level]), np.array([self.scale]), np.array([z]), np.array([kept]), np.array([self.log])
+        )
         self.row += 1
         if finite and not far:
             self.accepted = np.append(self.accepted[-WINDOW + 1 :], value)
@@ -85,6 +84,12 @@ class Baseline:
             self.rejected = np.append(self.rejected, value)
             self._adopt_one(resolution)
         return calm
+
+    def _away(self, value: float) -> float:
+        """How far a finite value lies above the level, on the judging axis."""
+        if not self.log:
+            return value - self.level
+        return float(np.log(np.float64(value) / self.level)) if value > 0 else -np.inf
 
     def _refit(self, resolution: float) -> None:
         if len(self.accepted) >= EARLY[0]:
