@@ -11,6 +11,7 @@ from poise.detectors.loss_spike import LossSpike
 from poise.detectors.non_finite import NonFinite
 from poise.detectors.not_learning import NotLearning
 from poise.detectors.oscillation import Oscillation
+from poise.detectors.overfitting import Overfitting
 from poise.detectors.resume_jump import ResumeJump
 from poise.detectors.update_norm import UpdateNormSpike
 
@@ -26,6 +27,7 @@ ALL: tuple[type[Detector], ...] = (
     LossScaleCollapse,
     UpdateNormSpike,
     LevelShift,
+    Overfitting,
     ResumeJump,
     Crash,
 )

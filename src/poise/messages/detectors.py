@@ -204,4 +204,20 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{signal} had collapsed at step {step} and is back at {value:.4g}",
         "{signal} 在第 {step} 步崩溃，现已恢复到 {value:.4g}",
     ),
+    "detectors.overfitting.opened": (
+        "{signal} has turned: {value:.4g} against {best:.4g} at its best ({percent:.3g} % above), while the training loss did not rise",
+        "{signal} 已转向：当前 {value:.4g}，最佳 {best:.4g}（高出 {percent:.3g} %），而训练损失没有上升",
+    ),
+    "detectors.overfitting.healed": (
+        "{signal} had turned and is back at {value:.4g}, its best being {best:.4g}",
+        "{signal} 曾转向，现已回到 {value:.4g}，最佳为 {best:.4g}",
+    ),
+    "detectors.suspicious-loss.leak": (
+        "{signal} and the training loss fall together to {value:.4g}, from {before:.4g} an evaluation or two before: too good to be true",
+        "{signal} 与训练损失一同降至 {value:.4g}，此前一两次评估时为 {before:.4g}：好得不真实",
+    ),
+    "detectors.suspicious-loss.zero": (
+        "{signal} is exactly 0 in every row since step {step} ({rows} rows), and nothing in the log is non-finite",
+        "{signal} 自第 {step} 步起每一行都恰为 0（{rows} 行），且日志中没有非有限值",
+    ),
 }
