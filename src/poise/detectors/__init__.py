@@ -13,6 +13,7 @@ from poise.detectors.not_learning import NotLearning
 from poise.detectors.oscillation import Oscillation
 from poise.detectors.overfitting import Overfitting
 from poise.detectors.resume_jump import ResumeJump
+from poise.detectors.suspicious_loss import SuspiciousLoss
 from poise.detectors.update_norm import UpdateNormSpike
 
 ALL: tuple[type[Detector], ...] = (
@@ -28,6 +29,7 @@ ALL: tuple[type[Detector], ...] = (
     UpdateNormSpike,
     LevelShift,
     Overfitting,
+    SuspiciousLoss,
     ResumeJump,
     Crash,
 )

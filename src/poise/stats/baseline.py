@@ -70,7 +70,8 @@ class Baseline:
         finite = bool(np.isfinite(value))
         z = float("nan")
         if finite and self.level == self.level:
-            z = float(self._away(value) / np.float64(self.scale))
+            with np.errstate(over="ignore"):
+                z = float(self._away(value) / np.float64(self.scale))
         far = (abs(z) if self.two_sided else z) > self.reject_z
         kept = finite and not far
         calm = Calm(
