@@ -100,7 +100,8 @@ class Watch:
 
     def _baseline(self, name: str) -> Baseline:
         if name not in self.baselines:
-            self.baselines[name] = Baseline(two_sided=signal_of(name).bad == "both")
+            signal = signal_of(name)
+            self.baselines[name] = Baseline(two_sided=signal.bad == "both", positive=signal.log)
         return self.baselines[name]
 
 

@@ -88,10 +88,13 @@ class NonFinite:
 
     def _masked(self, frame: Frame) -> list[Finding]:
         """Zeros of the loss at steps whose gradient norm is not finite."""
-        loss, norm = frame.columns.get("loss"), frame.columns.get("grad_norm", frame.columns.get("grad_norm_clipped"))
-        if loss is None or norm is None:
+        loss = frame.columns.get("loss")
+        norms = [frame.columns[n] for n in ("grad_norm", "grad_norm_clipped") if n in frame.columns]
+        if loss is None or loss.shape != "scalar":
             return []
-        sick = norm.steps[~np.isfinite(norm.values)]
+        sick = np.concatenate(
+            [np.empty(0, np.int64), *(c.steps[~np.isfinite(c.values)] for c in norms if c.shape == "scalar")]
+        )
         return self._judge("loss", loss, (loss.values == 0) & np.isin(loss.steps, sick), "masked")
 
     def _judge(self, name: str, column: Column, bad: Bools, kind: str) -> list[Finding]:
@@ -137,7 +140,8 @@ class NonFinite:
             "info" if track.bad == 1 or (name.startswith("grad_norm") and track.bad < PERSISTENT) else "warning"
         )
         found = [self._say(track, name, column, row, severity, healed=True)]
-        self.tracks[f"{track.kind}:{name}"] = _Track(kind=track.kind, finite_before=track.finite_before + stop - start)
+        track.onset, track.bad, track.good, track.severity, track.steps = -1, 0, 0, "info", []
+        track.finite_before += stop - start
         return found
 
     def _say(

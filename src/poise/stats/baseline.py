@@ -35,10 +35,12 @@ class Baseline:
     Args:
         reject_z: values further out than this (on the bad side) are not learnt from.
         two_sided: whether a fall is as bad as a rise; a falling loss is not.
+        positive: whether zeros are counted apart and never learnt from, as for norms.
     """
 
     reject_z: float = 5.0
     two_sided: bool = False
+    positive: bool = False
     row: int = 0
     accepted: Floats = field(default_factory=lambda: np.empty(0))
     level: float = float("nan")
@@ -67,7 +69,7 @@ class Baseline:
         """A live step: the same answer without the machinery for many rows."""
         if (self.row % BLOCK == 0 or self.row in _EARLY_SET) and self.row >= EARLY[0]:
             self._refit(resolution)
-        finite = bool(np.isfinite(value))
+        finite = bool(np.isfinite(value)) and (value > 0 or not self.positive)
         z = float("nan")
         if finite and self.level == self.level:
             with np.errstate(over="ignore"):
@@ -82,8 +84,11 @@ class Baseline:
             self.accepted = np.append(self.accepted[-WINDOW + 1 :], value)
             self.rejected = self.rejected[:0]
         elif finite:
+            former, adopted = self.level, len(self.adopted)
             self.rejected = np.append(self.rejected, value)
             self._adopt_one(resolution)
+            if len(self.adopted) > adopted:
+                return replace(calm, shifts=((0, former, self.level),))
         return calm
 
     def _away(self, value: float) -> float:
@@ -110,7 +115,7 @@ class Baseline:
 
     def _segment(self, values: Floats, resolution: float, calm: Calm, offset: int) -> int:
         """Judge rows up to the end or up to a row at which a new baseline is adopted; return how many."""
-        finite = np.isfinite(values)
+        finite = np.isfinite(values) & (values > 0) if self.positive else np.isfinite(values)
         anchors, starts = self._anchors(len(values))
         accepted = finite
         for round_ in range(len(anchors) + 2):
