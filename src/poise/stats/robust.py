@@ -47,7 +47,7 @@ def log10_tail(z: Floats) -> Floats:
 
     Below 5 by a rational fit of the error function's complement (relative error 1.2e-7), above by the asymptotic series.
     """
-    x = np.maximum(z, 0.0) / np.sqrt(2.0)
+    x = np.clip(z, 0.0, 1e100) / np.sqrt(2.0)
     t = 1.0 / (1.0 + 0.5 * x)
     series = (
         -1.26551223,
