@@ -12,6 +12,7 @@ from poise.detectors.non_finite import NonFinite
 from poise.detectors.not_learning import NotLearning
 from poise.detectors.oscillation import Oscillation
 from poise.detectors.overfitting import Overfitting
+from poise.detectors.policy_collapse import PolicyCollapse
 from poise.detectors.resume_jump import ResumeJump
 from poise.detectors.suspicious_loss import SuspiciousLoss
 from poise.detectors.update_norm import UpdateNormSpike
@@ -30,6 +31,7 @@ ALL: tuple[type[Detector], ...] = (
     LevelShift,
     Overfitting,
     SuspiciousLoss,
+    PolicyCollapse,
     ResumeJump,
     Crash,
 )

@@ -27,7 +27,7 @@ SCORES = ("reward", "accuracy", "eval_accuracy")  # what the run is for: the fir
 FEWEST = 8  # rows of score before a fall can be told
 HALF = 0.5  # of its gain that a score must have lost
 NOISES = 4.0
-GONE = 0.01  # share of its first level below which entropy is nearly zero: a decided policy that solves its task keeps more
+GONE = 0.05  # share of its first level below which entropy is nearly zero; a policy that still learns keeps more
 RUNAWAY = 10.0  # times the level of the first half, and above 1 nat
 STUCK_ROWS = 32  # rows at ln 2 with no margin: a warmup may hold a preference run there for some rows
 SILENT_ROWS = 8  # rows of exactly zero loss or spread
@@ -58,7 +58,7 @@ class PolicyCollapse:
 
     Reward (or accuracy): the recent tenth lies below the best smoothed level by more than half of the gain and 4 noise widths, or, where
     the run began well, by a quarter of the level and 6 noise widths; critical once nearly all of the gain is gone for a fifth
-    of the run. Entropy below 1 % of its start while nothing was gained. Divergence from the reference ten times its former level and
+    of the run. Entropy below 5 % of its start while nothing was gained. Divergence from the reference ten times its former level and
     above 1 nat while the reward falls. No signal: loss or spread of rewards exactly 0 for 8 rows (a loss of 0 with a gradient is
     normal for group-relative methods), or a preference loss that stays at ln 2 with no margin for 32 rows.
 
@@ -86,7 +86,7 @@ class PolicyCollapse:
             "entropy that is gone while the reward stays low",
             lambda: _entropy(1e-3, _reward(300, 2, 0)),
             "policy-collapse",
-            19900,
+            13000,
             1500,
         ),
         Example("a preference loss that stays at ln 2", lambda: _preference(False), "policy-collapse", 0, 0),
@@ -105,9 +105,6 @@ class PolicyCollapse:
         ),
         Example("entropy that is gone when the task is solved", lambda: _entropy(1e-3, _reward(300, 5, None))),
         Example("a preference loss that leaves ln 2", lambda: _preference(True)),
-        Example(
-            "a supervised loss of zero", lambda: frame(steps(60), loss=np.zeros(60), accuracy=np.linspace(1, 0.2, 60))
-        ),
     )
 
     def update(self, frame: Frame) -> Verdict:
@@ -123,28 +120,29 @@ class PolicyCollapse:
         for name, step in self.courses.walk_all(frame, (*SCORES, "grad_norm", "entropy", "kl")):
             while still and still[0][1] < step:
                 found += self._silent(*still.pop(0))
+            before = self.best.get(name, -np.inf)
+            self.best[name] = max(before, self.courses.by_name[name].medians[-1])
             if step < self.since:
                 continue
             if name in SCORES:
-                found += self._score(name, step)
+                found += self._score(name, step, before)
             elif name in ("entropy", "kl"):
                 found += self._entropy(step) if name == "entropy" else self._kl(step)
         for event in still:
             found += self._silent(*event)
         return Verdict(tuple(found))
 
-    def _score(self, name: str, step: int) -> list[Finding]:
+    def _score(self, name: str, step: int, best: float) -> list[Finding]:
         """Whether the recent tenth of a score lies far below its best."""
         last, standing = self.courses.by_name[name].medians[-1], self.standing.get(name)
-        best, start = self.best.get(name, -np.inf), self.courses.by_name[name].medians[0]
-        self.best[name] = max(best, last)
+        start = self.courses.by_name[name].medians[0]
         if self.courses.rows(name) < FEWEST + 1 or (
             last > best - 0.2 * max(abs(best), best - start) and not (standing and standing.open)
         ):
             return []
         values = self.courses.values(name)
         recent = tail(values, 0.1, max(1, FEWEST // self.courses.size(name)))
-        smooth = _smooth(values[: len(values) - len(recent)])
+        smooth = _smooth(values[: len(values) - len(recent)], max(3, len(values) // 20))
         top, sigma = float(smooth.max()), noise_of(values)
         first = float(np.median(values[:3])) if top > values[0] else float(values[0])
         gain = top - first
@@ -170,9 +168,9 @@ class PolicyCollapse:
         ):
             return []
         values = np.abs(self.courses.values("entropy"))
-        start, recent = float(np.median(values[:3])), values[-max(1, FEWEST // course.size) :]
+        start, recent = float(np.median(values[:3])), tail(values, 0.05, max(1, FEWEST // course.size))
         limit = (3 if standing and standing.open else 1) * GONE * start
-        if start < 1e-3 or not (recent < limit).all():
+        if start < 1e-3 or np.median(recent) > limit or (not (standing and standing.open) and recent.max() > 3 * limit):
             return self._turn("entropy", None, step, step, "healed", float(recent[-1]), start)
         gained = self._gained()
         if gained:
@@ -211,7 +209,7 @@ class PolicyCollapse:
     def _still(self, frame: Frame) -> list[tuple[str, int, int, bool]]:
         """Stretches of exactly zero loss or spread of rewards, in step order: (signal, step, onset, begins)."""
         events = []
-        for name in ("loss", "reward_std"):
+        for name in ("loss", "policy_loss", "reward_std"):
             column = frame.columns.get(name)
             if column is not None and column.shape == "scalar":
                 streak = self.streaks.setdefault(name, Streak(SILENT_ROWS))
@@ -225,7 +223,7 @@ class PolicyCollapse:
         if not begins:
             return self._turn(name, None, onset, step, "healed", 0.0, float("nan"))
         norms = self.courses.values("grad_norm")
-        if name == "loss" and len(norms) and np.median(norms[-SILENT_ROWS:]) > 0:
+        if name != "reward_std" and len(norms) and np.median(norms[-SILENT_ROWS:]) > 0:
             return []
         rewards = self.courses.values("reward")
         solved = len(rewards) > 0 and float(np.ptp(rewards[-SILENT_ROWS:])) == 0 and rewards[-1] >= rewards.max()
@@ -274,8 +272,8 @@ class PolicyCollapse:
         ]  # fmt: skip
 
 
-def _smooth(values: Floats) -> Floats:
-    """Median of three neighbours; the first value stands for itself, for it may be the level that a good start had."""
-    if len(values) < 3:
+def _smooth(values: Floats, width: int) -> Floats:
+    """Medians of neighbours; the first value stands for itself, for it may be the level that a good start had."""
+    if len(values) < width:
         return values
-    return np.concatenate([values[:1], np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1)])
+    return np.concatenate([values[:1], np.median(np.lib.stride_tricks.sliding_window_view(values, width), axis=1)])
