@@ -50,6 +50,7 @@ class Baseline:
     adopted: list[int] = field(default_factory=list)
     """Rows at which a stretch of rejected values became the new baseline (see `level-shift`)."""
 
+    @np.errstate(over="ignore", invalid="ignore")
     def update(self, column: Column) -> Calm:
         """Judge the next rows. Cost: about 0.2 us per row in long pieces, 10 us for a single row."""
         n = len(column)
