@@ -188,3 +188,9 @@ def test_blocks_do_not_show_in_the_result(tmp_path: Path) -> None:
     run = console.read(path)[0]
     np.testing.assert_allclose(run.columns["loss"].values, np.round(np.arange(1, 60_001) / 7, 4), atol=1e-9)
     assert run.columns["loss"].rows.tolist() == list(range(60_000))
+
+
+@pytest.mark.parametrize("head", ["Step {}: ", "epoch {}: ", "iter {}= ", "[{}]: "])
+def test_the_first_key_behind_a_counter_and_its_colon_is_read(head: str, tmp_path: Path) -> None:
+    run = run_of(tmp_path, lines(30, lambda i: f"{head.format(i)}loss={loss(i)} lr={1e-4 * i:.2e}"))
+    assert values(run, "loss") == [loss(i) for i in range(1, 31)]

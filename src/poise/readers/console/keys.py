@@ -12,7 +12,7 @@ from poise.readers.words import EVAL, TEST, TRAIN, split_name
 LONGEST = 80
 MOST_WORDS = 6
 _CUT = re.compile(
-    r"[|,;\t{}>\n]|(?<![\w.])--?(?=\s)|\s{2,}(?=\S)|[\])]+(?=[\s:,;-]|$)|\[|(?<![^\s(])\(|(?<=[\w\]) ])[:=](?=\s)|\*|#+(?=\s)",
+    r"[|,;\t{}>\n]|(?<![\w.])--?(?=\s)|\s{2,}(?=\S)|[\])]+(?=[\s:,;-]|$)|\[|(?<![^\s(])\(|(?<=[\w\]) ])[:=](?=\s)|^\s*[:=](?=\s)|\*|#+(?=\s)",
     re.ASCII,
 )
 _WRAP = re.compile(
