@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ def normalise(raw: RawRun, mapping: Mapping[str, str] | None = None) -> Run:
     config = canonical_config({**_plans(columns, axis), **raw.config})
     columns = {n: p for n, p in columns.items() if n != axis.name}
     frames = _frames(columns, decided, axis, main, notes)
-    frames = _with_events(_without_copies(frames, notes), raw.events)
+    frames = _with_events(_without_copies(frames, notes), [_placed(event, axis) for event in raw.events])
     signal = decided[main].column if main else None
     points = (
         sum(len(f.columns[name]) for f in frames for name in {signal, "eval_loss"} if name in f.columns)
@@ -272,6 +272,16 @@ def _without_copies(frames: tuple[Frame, ...], notes: _Notes) -> tuple[Frame, ..
         else:
             kept.append(Frame(frame.columns, (), len(kept)))
     return tuple(kept)
+
+
+def _placed(event: Event, axis: Axis) -> Event:
+    """An event that knows its record, at the axis' step of it: what the record states may be epochs or batches."""
+    record = event.data.get("record")
+    if record is None:
+        return event
+    data = {key: value for key, value in event.data.items() if key != "record"}
+    step = None if event.step is None else int(axis.at(np.array([record], np.int64))[0])
+    return replace(event, step=step, data=data)
 
 
 def _with_events(frames: tuple[Frame, ...], events: Iterable[Event]) -> tuple[Frame, ...]:

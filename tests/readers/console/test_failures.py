@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from poise.readers import console
+from poise.readers.normalise import normalise
 from poise.records import Event
 
 TRACE = 'Traceback (most recent call last):\n  File "train.py", line 10, in <module>\n    main()\n'
@@ -85,7 +86,7 @@ def test_each_overflow_is_an_event_with_its_new_scale(tmp_path: Path) -> None:
     line = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {}, reducing to {}\n"
     text = STEPS[: STEPS.index("step 20")] + line.format(64, 32) + STEPS[STEPS.index("step 20") :]
     (event,) = events_of(tmp_path, text)
-    assert event == Event("overflow", 19, {"loss_scale": 32.0, "line": 21})
+    assert event == Event("overflow", 19, {"loss_scale": 32.0, "line": 21, "record": 19})
 
 
 def test_words_of_failure_in_a_command_or_advice_are_none(tmp_path: Path) -> None:
@@ -103,3 +104,16 @@ def test_a_log_of_nothing_but_a_crash_is_still_told(tmp_path: Path) -> None:
         tmp_path, "Loading data\n" + TRACE + "RuntimeError: CUDA error: device-side assert triggered\n"
     )
     assert (event.kind, event.step, event.data["type"]) == ("exception", None, "RuntimeError")
+
+
+@pytest.mark.parametrize("bars", [True, False])
+def test_a_crash_stands_at_the_step_of_the_axis_and_not_at_the_epoch_of_the_record(bars: bool, tmp_path: Path) -> None:
+    text = ""
+    for i in range(10, 310, 10):
+        text += f"\r{i // 3:3d}%|###  | {i}/300 [00:10<01:30, 3.21it/s]\r" if bars else ""
+        text += f"{{'loss': {4 - i / 100:.3f}, 'learning_rate': 5e-05, 'epoch': {i / 100}}}\n"
+    path = tmp_path / "train.log"
+    path.write_text(text + TRACE + "KeyError: 'a'\n")
+    frame = normalise(console.read(path)[0]).frames[-1]
+    assert [event.step for event in frame.events] == [int(frame.columns["loss"].steps[-1])]
+    assert "record" not in frame.events[0].data

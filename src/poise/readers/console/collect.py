@@ -67,7 +67,7 @@ class Collector:
         self._line, self._lines = 1, 0
         self.unread: list[int] = []
         self.last_data_line = -1
-        self.steps_by_line: list[tuple[Ints, Floats]] = []
+        self.steps_by_line: list[tuple[Ints, Floats, Ints]] = []  # lines, what they state, their records
         self._known: dict[bytes, int] = {}
         self._bits: dict[str, int] = {}
         self._tried = self._kept = 0
@@ -313,7 +313,9 @@ class Collector:
             if group.shape.position >= 0:
                 thin = max(1, len(group.where) // 1024)
                 lines = group.where[::-thin] + line
-                self.steps_by_line.append((lines, group.values[::-thin, group.shape.position].copy()))
+                self.steps_by_line.append(
+                    (lines, group.values[::-thin, group.shape.position].copy(), group.rows[::-thin].copy())
+                )
 
     def _read_meters(self, meters: list[_Group], groups: list[_Group]) -> None:
         """Pair records without a step with the bars around them."""

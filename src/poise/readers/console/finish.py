@@ -127,13 +127,14 @@ def _counts(name: str, column: RawColumn) -> bool:
 
 
 def _events(collector: Collector, failures: Failures) -> list[Event]:
-    """Failures with the step that came last before them."""
+    """Failures with the step and the record that came last before them; only the axis, chosen later, turns records into steps."""
     if not failures.found:
         return []
-    lines = np.concatenate([np.empty(0, np.int64), *(line for line, _ in collector.steps_by_line)])
-    steps = np.concatenate([np.empty(0), *(step for _, step in collector.steps_by_line)])
+    lines = np.concatenate([np.empty(0, np.int64), *(line for line, _, _ in collector.steps_by_line)])
+    steps = np.concatenate([np.empty(0), *(step for _, step, _ in collector.steps_by_line)])
+    records = np.concatenate([np.empty(0, np.int64), *(rows for _, _, rows in collector.steps_by_line)])
     order = np.argsort(lines, kind="stable")
-    lines, steps = lines[order], steps[order]
+    lines, steps, records = lines[order], steps[order], records[order]
     events = []
     for failure in failures.found:
         at = int(np.searchsorted(lines, failure.line))
@@ -145,5 +146,7 @@ def _events(collector: Collector, failures: Failures) -> list[Event]:
             and failure.line < collector.last_data_line
         )
         unsteady = collector.rows.fell and not survived and failure.kind != "overflow" and not len(later)
-        events.append(Event(failure.kind, None if unsteady else step, event_data(failure, survived)))
+        data = event_data(failure, survived)
+        data |= {"record": int(records[at - 1])} if at else {}
+        events.append(Event(failure.kind, None if unsteady else step, data))
     return events
