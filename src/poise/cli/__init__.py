@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ COMMANDS = {
     "formats": "list the log formats that can be read",
 }
 USAGE, INTERRUPTED = 3, 130
+_DEVICE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     highest wins. 130 after Ctrl-C, as shells expect.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:  # started with stdout closed: the exit code is all that is wanted
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
     _survive_odd_text()
     try:
         code = _dispatch(arguments)
@@ -33,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_output()
         return 0
+    except OSError as error:
+        return _not_written(error)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -41,6 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"poise: {internal(error)}", file=sys.stderr)
         return USAGE
+
+
+def _not_written(error: OSError) -> int:
+    """What to say where the output's device fails; any other such error is Poise's own."""
+    if os.environ.get("POISE_DEBUG"):
+        raise error
+    full = error.filename is None and error.errno in _DEVICE
+    text = f"the output cannot be written ({error.strerror}). Free some space or write elsewhere."
+    print(f"poise: {text if full else internal(error)}", file=sys.stderr)
+    _drop_output()
+    return USAGE
 
 
 def internal(error: BaseException) -> str:

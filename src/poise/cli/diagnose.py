@@ -25,7 +25,11 @@ def run(arguments: Sequence[str]) -> int:
     mapping = mapping_of(parser, options.map)
     if options.jobs is not None and options.jobs < 1:
         parser.error(f"--jobs wants a number of processes, 1 or more, not {options.jobs}")
+    if "" in options.paths:
+        parser.error("a path is empty; a variable in the command line may be unset")
     paths, missing = _found(options.paths)
+    if options.html and any(_same(path, Path(options.html)) for path in paths):
+        parser.error(f"--html {options.html} would overwrite a log that is to be read; give the page another name")
     many = len(paths) > MANY
     wanted = Wanted(
         mapping,
@@ -79,6 +83,10 @@ def _found(names: Sequence[str]) -> tuple[list[Path], list[Outcome]]:
             )
         paths += found
     return list(dict.fromkeys(paths)), missing
+
+
+def _same(log: Path, page: Path) -> bool:
+    return log.exists() and page.exists() and log.samefile(page)
 
 
 def _watched(paths: Sequence[Path], results: Iterable[Outcome]) -> Iterator[Outcome]:

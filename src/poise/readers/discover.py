@@ -112,8 +112,10 @@ def _search(folder: Path, found: Discovery, known: set[Path], seen: Seen | None)
         for path in files:
             looked += 1
             reader = _recognise(path, found)
+            if reader is None:
+                continue
             real = path.resolve()
-            if reader is not None and real not in known:
+            if real not in known:
                 known.add(real)
                 logs.append((path, reader))
         if seen is not None:
