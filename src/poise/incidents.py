@@ -110,10 +110,19 @@ def _joined(incident: Incident, finding: Finding) -> Incident:
 
 
 def _leader(findings: tuple[Finding, ...]) -> Finding:
-    def weight(f: Finding) -> tuple[int, int, int]:
-        return SEVERITIES.index(f.severity), -(RANK.index(f.kind) if f.kind in RANK else len(RANK)), -f.onset
+    spiked = any(f.kind == "loss-spike" for f in findings)
+
+    def weight(f: Finding) -> tuple[int, int, bool, int]:
+        told = "loss-spike" if f.kind == "divergence" and _came_back(f) and spiked else f.kind
+        rank = RANK.index(told) if told in RANK else len(RANK)
+        return SEVERITIES.index(f.severity), -rank, f.kind == told, -f.onset
 
     return max(findings, key=weight)
+
+
+def _came_back(finding: Finding) -> bool:
+    """Whether nothing was lost: a rise that healed soon is a broad spike, for a divergence does not come back."""
+    return finding.state == "recovered" and finding.severity == "info"
 
 
 def _state(findings: tuple[Finding, ...]) -> State:
