@@ -10,13 +10,18 @@ import numpy as np
 from poise.detectors.base import Example
 from poise.detectors.examples import falling_loss, frame, steps
 from poise.detectors.losses import Loss, Total
-from poise.records import Finding, Floats, Frame, Message, Severity, State, Verdict
+from poise.records import Column, Finding, Floats, Frame, Message, Severity, State, Verdict
 from poise.stats.robust import median
 
 LIMIT = 13.0  # nats; ln 2^18 = 12.5 is the uniform guess over the largest vocabularies in use
 NO_ENTROPY = 60.0  # above, the loss is a squared error or a sum, whose start means nothing
 FIRST = 3  # rows
 JUDGED = 20  # row by which half of a high start must be gone
+
+
+def _bits() -> Frame:
+    nats = falling_loss(100, 1, start=10.8, end=9.5)
+    return frame(steps(100), loss=nats / np.log(2), perplexity=np.exp(nats))
 
 
 @dataclass(slots=True)
@@ -38,12 +43,15 @@ class BadStart:
     Args:
         entropy: whether the loss is known to be a cross-entropy in nats; then no start is too high to judge.
 
+    A logged perplexity tells the entropy in nats whatever the loss's unit (fairseq prints bits), so it is believed instead.
+
     Blind to: losses that are no cross-entropy in nats, a start only slightly too high. Delay: 3 rows; 20 for a warning.
     """
 
     entropy: bool = False
     total: Total = field(default_factory=Total)
     tracks: dict[str, _Track] = field(default_factory=dict)
+    said: Floats = field(default_factory=lambda: np.empty((0, 2)))  # the first perplexities: step, logarithm
     kinds: ClassVar[tuple[str, ...]] = ("bad-start",)
     fires_on: ClassVar[tuple[Example, ...]] = (
         Example(
@@ -59,6 +67,7 @@ class BadStart:
             "a start at the logarithm of the vocabulary",
             lambda: frame(steps(100), loss=falling_loss(100, 1, start=10.8)),
         ),
+        Example("a start at ln 50000 that is logged in bits, with its perplexity", _bits),
         Example(
             "a squared error that starts at 900", lambda: frame(steps(100), loss=falling_loss(100, 1, start=900.0))
         ),
@@ -66,12 +75,25 @@ class BadStart:
 
     def update(self, frame: Frame) -> Verdict:
         found: list[Finding] = []
+        self._hear(frame.columns.get("perplexity"))
         for loss in self.total.judged(frame):
             track = self.tracks.setdefault(loss.name, _Track())
             if len(loss) and (track.open or track.rows < FIRST):
                 found += self._judge(track, loss)
             track.rows += len(loss)
         return Verdict(tuple(found))
+
+    def _hear(self, column: Column | None) -> None:
+        if column is None or len(self.said) >= FIRST:
+            return
+        with np.errstate(invalid="ignore", divide="ignore"):
+            pairs = np.stack([column.steps[:FIRST].astype(np.float64), np.log(column.values[:FIRST])], axis=1)
+        self.said = np.concatenate([self.said, pairs])[:FIRST]
+
+    def _explained(self, step: int) -> bool:
+        """Whether the perplexities up to a step are those of a guess over some vocabulary."""
+        entropies = self.said[self.said[:, 0] <= step, 1]
+        return len(entropies) > 0 and bool(median(entropies) <= LIMIT)
 
     def _judge(self, track: _Track, loss: Loss) -> list[Finding]:
         found: list[Finding] = []
@@ -82,6 +104,8 @@ class BadStart:
             begin = max(0, FIRST - track.rows)
             track.head = np.concatenate([track.head, loss.values[:begin]])
             if len(track.head) < FIRST or not LIMIT < median(track.head) < (np.inf if self.entropy else NO_ENTROPY):
+                return found
+            if self._explained(int(loss.steps[begin - 1])):
                 return found
             track.open = True
             found.append(self._say(track, loss, begin - 1, "info", "open", "opened"))
