@@ -192,8 +192,19 @@ class NotLearning:
             return None
         text = "absurd" if absurd else "untrained"
         if not _fell(blocks, track.noise if absurd else 0.0) and (absurd or _tells(blocks, rows, track.noise)):
+            if _was_lower(blocks, now, track.noise):
+                return None  # it had learnt and lost it again, which Divergence tells
+            begin = 0 if absurd else next(i for i, block in enumerate(blocks) if block <= (1 + FLAT) * now)
+            kind = "plateau" if begin > 2 else "not-learning"
             return self._say(
-                track, loss, stop, "not-learning", text, "warning", track.course.first_steps[0], {"level": now}
+                track,
+                loss,
+                stop,
+                kind,
+                text,
+                "warning",
+                track.course.first_steps[begin if begin > 2 else 0],
+                {"level": now},
             )
         half = blocks[len(blocks) // 2 :]
         settled = rows >= 3 * LONG_ROWS and span >= 3 * LONG_STEPS and _tells(half, rows // 2, track.noise, FLAT / 4)
@@ -252,6 +263,11 @@ def _share(score: float) -> float:
 def _tells(blocks: list[float], rows: int, noise: float, share: float = FLAT) -> bool:
     """Whether a quarter of these rows has little enough noise to tell a change of `share`."""
     return len(blocks) >= 4 and 2.5 * noise / np.sqrt(rows / 4) < share
+
+
+def _was_lower(blocks: list[float], now: float, noise: float) -> bool:
+    """Whether three blocks in a row stood below the present level by more than a share of it and the noise."""
+    return any(max(blocks[i : i + 3]) < now * (1 - FLAT - noise) for i in range(len(blocks) - 2))
 
 
 def _fell(blocks: list[float], noise: float, share: float = FLAT) -> bool:
