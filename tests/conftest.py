@@ -9,8 +9,8 @@ settings.load_profile("house")
 
 OPEN = (
     "test_a11_", "test_a40_", "test_a51_", "test_a63_", "test_a06_", "test_a16_", "test_a30_", "test_a59_",
-    
-    
+
+
     "test_pages_name_only_commands_and_files_that_exist", "test_what_is_no_log_is_called_by_its_name", "test_an_unknown_text_names_the_readers_tried",
     "test_imports_point_down_the_layers", "test_however_it_is_laid_out_the_table_is_the_same[Training of model x",
 )  # fmt: skip

@@ -128,7 +128,7 @@ def urgency(incident: Incident) -> tuple[int, str, int, int, int]:
 def watch_for(run: Run, preset: str | None) -> Watch:
     """A fresh watch for a run: the named preset, or the one that fits what the log holds."""
     name = preset or "pretrain"
-    watch: Watch = getattr(presets, name.replace("-", "_"))()
+    watch: Watch = getattr(presets, name.replace("-", "_"))(run.info)
     return watch
 
 

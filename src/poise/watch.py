@@ -38,7 +38,9 @@ class Watch:
     branch: int = 0
     last_step: int = 0
 
-    @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # logs hold 1e308 and zeros; what comes of them is Inf or NaN
+    @np.errstate(
+        over="ignore", invalid="ignore", divide="ignore"
+    )  # logs hold 1e308 and zeros; what comes of them is Inf or NaN
     def update(self, frame: Frame) -> list[Record]:
         """Judge the next stretch; return the findings and the new or changed incidents it led to."""
         if self.fresh is None:

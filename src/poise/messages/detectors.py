@@ -220,4 +220,24 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{signal} is exactly 0 in every row since step {step} ({rows} rows), and nothing in the log is non-finite",
         "{signal} 自第 {step} 步起每一行都恰为 0（{rows} 行），且日志中没有非有限值",
     ),
+    "detectors.field.loss-rise": (
+        "rule of thumb: {signal} lies 5 % above {limit:.4g} for 50 rows (now {value:.4g})",
+        "经验规则：{signal} 连续 50 行高于 {limit:.4g} 的 5 %（现为 {value:.4g}）",
+    ),
+    "detectors.field.gradient-explosion": (
+        "rule of thumb: {signal} is {value:.4g}, above 100 times its start ({limit:.4g})",
+        "经验规则：{signal} 为 {value:.4g}，超过起始值的 100 倍（{limit:.4g}）",
+    ),
+    "detectors.field.gradient-vanishing": (
+        "rule of thumb: {signal} is {value:.4g}, below a thousandth of its start ({limit:.4g})",
+        "经验规则：{signal} 为 {value:.4g}，低于起始值的千分之一（{limit:.4g}）",
+    ),
+    "detectors.field.variation": (
+        "rule of thumb: the layers' gradient norms vary by {value:.3g} of their mean, above {limit:.3g}",
+        "经验规则：各层梯度范数的变异系数为 {value:.3g}，高于 {limit:.3g}",
+    ),
+    "detectors.field.lower-layers": (
+        "rule of thumb: the lower layers' gradient norms stay below {limit:.1g} (largest {value:.3g})",
+        "经验规则：浅层梯度范数持续低于 {limit:.1g}（最大 {value:.3g}）",
+    ),
 }
